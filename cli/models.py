@@ -1,0 +1,100 @@
+"""`canon list` and `canon info`: the registry, without TensorFlow."""
+
+import json
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from ..zoo import info, list_models
+from ..zoo.records import ModelInfo
+
+
+def complete_model(incomplete: str) -> list[str]:
+    """Names of models for tab completion."""
+    return [name for name in list_models() if name.startswith(incomplete)]
+
+
+def list_command(
+    pattern: Annotated[str, typer.Argument(help="Shell pattern over names.")] = "*",
+    task: Annotated[str | None, typer.Option(help="Only models of this task, such as image-classification.")] = None,
+    family: Annotated[str | None, typer.Option(help="Only models of this family.")] = None,
+    max_params: Annotated[int | None, typer.Option(help="Only models with at most this many trainable parameters.")] = None,
+    pretrained: Annotated[bool, typer.Option("--pretrained", help="Only models with published weights.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+) -> None:
+    """List the models of the zoo.
+
+    Example: canon list "resnet*" --max-params 1000000
+    """
+    rows = [info(name) for name in list_models(pattern, task=task, family=family, max_parameters=max_params, pretrained=pretrained)]
+    if as_json:
+        print(json.dumps([asdict(row) for row in rows], indent=2))
+        return
+    table = Table(box=None, pad_edge=False)
+    for title in ("name", "year", "family", "parameters", "mult-adds", "input", "weights"):
+        table.add_column(title, justify="right" if title in ("parameters", "mult-adds") else "left", no_wrap=True)
+    for row in rows:
+        weights = ", ".join(record.tag for record in row.weights) or "-"
+        shape = " x ".join(map(str, row.input_shape))
+        table.add_row(row.name, str(row.year), row.family, f"{row.trainable_parameters:,}", _macs(row.gmacs), shape, weights)
+    Console().print(table)
+    if not rows:
+        Console(stderr=True).print(f"No model matches {pattern!r} with these filters; `canon list` without arguments shows all.")
+
+
+def info_command(
+    name: Annotated[str, typer.Argument(help="Name of a model; `canon list` shows all.", autocompletion=complete_model)],
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a card.")] = False,
+) -> None:
+    """Show the card of one model: paper, sizes, preprocessing, features, weights.
+
+    Example: canon info lenet5
+    """
+    row = info(name)
+    if as_json:
+        print(json.dumps(asdict(row), indent=2))
+        return
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    for label, value in _card(row):
+        table.add_row(label, value)
+    Console().print(table)
+
+
+def _card(row: ModelInfo) -> list[tuple[str, str]]:
+    paper = row.paper
+    card = [
+        (row.name, row.summary),
+        ("paper", f"{paper.authors}: {paper.title}. {paper.venue or 'arXiv'}, {paper.year}"),
+        ("", paper.url),
+        ("row", row.table),
+        ("task", row.task),
+        ("input", f"(B, {', '.join(map(str, row.input_shape))})"),
+        ("output", f"logits (B, {row.num_classes})"),
+        ("parameters", f"{row.trainable_parameters:,} trainable"),
+        ("multiply-adds", f"{_macs(row.gmacs)} for one example"),
+    ]
+    if row.features:
+        card.append(("features", ", ".join(f"{name} (stride {stride})" for name, stride in row.features.items())))
+    if row.preprocessing:
+        p = row.preprocessing
+        rule = {"squash": "resized", "crop": f"centre crop of {p.fraction:.3g}", "pad": f"fitted into {p.fraction:.3g} of the field"}
+        colour = "grey" if p.channels == 1 else f"{p.channels} channels, {p.channel_order}"
+        scale = f"x {p.scale:.5g}, minus {_numbers(p.mean)}, over {_numbers(p.std)}"
+        card.append(("preprocessing", f"{p.size[0]} x {p.size[1]} {colour}, {rule[p.resize]} ({p.interpolation}); values 0 to 255 {scale}"))
+    weights = ", ".join(f"{record.tag} ({record.licence})" for record in row.weights)
+    card.append(("weights", weights or "none published yet: canon train a recipe of your own"))
+    card.append(("use", f'zoo.create("{row.name}", num_classes={row.num_classes})'))
+    return card
+
+
+def _numbers(values: tuple[float, ...]) -> str:
+    return ", ".join(f"{value:.4g}" for value in values)
+
+
+def _macs(gmacs: float) -> str:
+    return f"{gmacs:.3g} G" if gmacs >= 0.1 else f"{gmacs * 1e3:.3g} M"

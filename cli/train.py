@@ -1,0 +1,66 @@
+"""`canon train`: a recipe becomes a run folder."""
+
+import tomllib
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from ..training.recipe import list_recipes
+from ..zoo.errors import CanonError
+
+_INTERRUPTED = 130
+
+
+def complete_recipe(incomplete: str) -> list[str]:
+    """Names of recipes for tab completion."""
+    return [name for name in list_recipes() if name.startswith(incomplete)]
+
+
+def train(
+    recipe: Annotated[str, typer.Argument(help="Name of a recipe, or path of a .toml file.", autocompletion=complete_recipe)],
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder of the run.  [default: runs/NAME]", show_default=False)] = None,
+    changes: Annotated[list[str] | None, typer.Option("--set", help="Change a key, such as train.epochs=3; repeatable.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Short for --set train.seed=N.")] = None,
+    smoke: Annotated[bool, typer.Option("--smoke", help="Shrink the run to seconds, to see that it works.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier run in the same folder.")] = False,
+) -> None:
+    """Train the model of a recipe and write a run folder: weights, curves, report.
+
+    Example: canon train lenet5_digits --set train.epochs=10 --out runs/first
+    """
+    overrides = parse_changes(changes or [])
+    from ..training.recipe import load_recipe
+
+    # a mistake in the recipe is told before TensorFlow is loaded, which takes seconds
+    load_recipe(recipe, overrides if seed is None else {**overrides, "train.seed": seed}, smoke)
+    from ..training.running import RunInterrupted, run
+
+    try:
+        result = run(recipe, out, overrides=overrides, smoke=smoke, seed=seed, overwrite=overwrite)
+    except RunInterrupted as interrupt:
+        Console(stderr=True).print(f"canon: {interrupt}", markup=False, highlight=False, soft_wrap=True)
+        raise typer.Exit(_INTERRUPTED) from interrupt
+    table = Table.grid(padding=(0, 2))
+    table.add_row("test accuracy", f"[bold]{result.test.accuracy:.4f}[/] of {len(result.test.truth):,} examples")
+    table.add_row("weights kept", f"epoch {result.best_epoch + 1} of {len(result.history['loss'])}")
+    table.add_row("time", f"{result.seconds:.0f} s")
+    table.add_row("report", str(result.folder / "report.md"))
+    table.add_row("model", str(result.folder / "model.keras"))
+    Console().print(table)
+
+
+def parse_changes(changes: list[str]) -> dict[str, Any]:
+    """Return {"train.epochs": 3} for ["train.epochs=3"]; values are TOML, and whatever TOML cannot read is a string."""
+    overrides = {}
+    for change in changes:
+        key, equals, value = change.partition("=")
+        if not equals or not key.strip():
+            raise CanonError(f"--set {change!r} must be KEY=VALUE, such as --set train.epochs=3.")
+        try:
+            overrides[key.strip()] = tomllib.loads(f"value = {value}")["value"]
+        except tomllib.TOMLDecodeError:
+            overrides[key.strip()] = value.strip()
+    return overrides

@@ -1,0 +1,139 @@
+"""The arithmetic of `GRU` over a sequence, and its derivative by hand.
+
+Gates lie in the order z, r, n (Keras's; cuDNN and torch have r, z, n). With x_t W + b cut into (x_z, x_r, x_n), and
+h_{t-1} U + b' cut into (s_z, s_r, s_n):
+
+    z = sigmoid(x_z + s_z)    r = sigmoid(x_r + s_r)    n = tanh(x_n + r s_n)    h_t = z h_{t-1} + (1 - z) n
+
+and, going backwards with dh the gradient at h_t and a = (1 - z)(1 - n^2):
+
+    ds = dh ((h_{t-1} - n) z (1 - z),  a s_n r (1 - r),  a r)    dh_{t-1} = ds U^T + dh z
+
+and dx equals ds but for its last third, dh a. Every factor of dh is known after the forward pass, so one product over all steps
+prepares them. A masked step is one with z = 1: it repeats the state, and all its other gradients vanish.
+"""
+
+import keras
+
+from .recurrent_kernel import (
+    Kernel,
+    array,
+    array_of,
+    compiled,
+    differentiated,
+    flat_parameters,
+    pad,
+    project,
+    projection_gradients,
+    recurrent_gradient,
+    repeat,
+)
+
+
+def gru_kernel(kernel, recurrent_kernel, bias, recurrent_bias) -> Kernel:
+    """Return the parts of a GRU that resets after the product: kernel (F, 3U), recurrent kernel (U, 3U), two biases (3U)."""
+    units = recurrent_kernel.shape[0]
+
+    def step(inputs, hidden):
+        projected = keras.ops.matmul(inputs, kernel) + bias
+        recurrent = keras.ops.matmul(hidden, recurrent_kernel) + recurrent_bias
+        gates = keras.ops.sigmoid(projected[:, : 2 * units] + recurrent[:, : 2 * units])
+        update, reset = keras.ops.split(gates, 2, axis=1)
+        candidate = keras.ops.tanh(projected[:, 2 * units :] + reset * recurrent[:, 2 * units :])
+        return (candidate + update * (hidden - candidate),)
+
+    weights = (kernel, recurrent_kernel, bias, recurrent_bias)
+    return Kernel(step, lambda *arguments: _trainable(weights, *arguments), lambda: _cudnn_parameters(*weights))
+
+
+def gru_reset_before_kernel(kernel, recurrent_kernel, bias) -> Kernel:
+    """Return the parts of a GRU that resets before the product, n = tanh(x_n + (r h_{t-1}) U_n), with one bias: a plain loop only."""
+    units = recurrent_kernel.shape[0]
+    gate_kernel, candidate_kernel = recurrent_kernel[:, : 2 * units], recurrent_kernel[:, 2 * units :]
+
+    def step(inputs, hidden):
+        projected = keras.ops.matmul(inputs, kernel) + bias
+        gates = keras.ops.sigmoid(projected[:, : 2 * units] + keras.ops.matmul(hidden, gate_kernel))
+        update, reset = keras.ops.split(gates, 2, axis=1)
+        candidate = keras.ops.tanh(projected[:, 2 * units :] + keras.ops.matmul(reset * hidden, candidate_kernel))
+        return (candidate + update * (hidden - candidate),)
+
+    return Kernel(step)
+
+
+def _trainable(weights, inputs, states, keep):
+    keep = pad(keep)
+
+    @differentiated
+    def _run(inputs, kernel, recurrent_kernel, bias, recurrent_bias, hidden):
+        length = keras.ops.shape(inputs)[0]
+        projected = project(pad(inputs), kernel, bias)
+        gates, padded_outputs, final = _forward(projected, recurrent_kernel, recurrent_bias, hidden, keep, length)
+        outputs = padded_outputs[:length]
+
+        def gradient(to_outputs, to_hidden):
+            upstream = (pad(to_outputs), to_hidden)
+            at_state, at_inputs, to_hidden = _backward(upstream, recurrent_kernel, gates, padded_outputs, hidden, length)
+            at_state, at_inputs = at_state[:length], at_inputs[:length]
+            to_inputs, to_kernel, to_bias = projection_gradients(inputs, kernel, at_inputs)
+            to_recurrent = recurrent_gradient(hidden, outputs, at_state)
+            return to_inputs, to_kernel, to_recurrent, to_bias, keras.ops.sum(at_state, axis=(0, 1)), to_hidden
+
+        return (outputs, final), gradient
+
+    return _run(inputs, *weights, *states)
+
+
+@compiled
+def _forward(projected, recurrent_kernel, recurrent_bias, hidden, keep, length):
+    """Return z, r, n and s_n side by side (T, B, 4U), outputs (T, B, U) and the final h."""
+    units = hidden.shape[-1]
+
+    def _body(time, hidden, gates, outputs):
+        recurrent = keras.ops.matmul(hidden, recurrent_kernel) + recurrent_bias
+        projected_now, summed = projected[time], recurrent[:, 2 * units :]
+        both = keras.ops.sigmoid(projected_now[:, : 2 * units] + recurrent[:, : 2 * units])
+        update, reset = keras.ops.split(both, 2, axis=1)
+        candidate = keras.ops.tanh(projected_now[:, 2 * units :] + reset * summed)
+        if keep is not None:
+            update = keras.ops.where(keep[time], update, keras.ops.ones_like(update))
+        # Written and read back, so that XLA does not compute the activations again for each of their uses.
+        gates = gates.write(time, keras.ops.concatenate([update, reset, candidate, summed], axis=1))
+        update, _, candidate, _ = keras.ops.split(gates.read(time), 4, axis=1)
+        hidden = candidate + update * (hidden - candidate)
+        return hidden, gates, outputs.write(time, hidden)
+
+    steps = keras.ops.shape(projected)[0]
+    hidden, gates, outputs = repeat(length, steps, _body, (hidden, array(projected, steps, 4 * units), array(hidden, steps)))
+    return gates.stack(), outputs.stack(), hidden
+
+
+@compiled
+def _backward(upstream, recurrent_kernel, gates, outputs, initial, length):
+    """Return the gradients at s and at x W + b (T, B, 3U), of no meaning beyond `length`, and at h_0."""
+    to_outputs, to_hidden = upstream
+    update, reset, candidate, summed = keras.ops.split(gates, 4, axis=2)
+    before = keras.ops.concatenate([initial[None], outputs[:-1]], axis=0)
+    into_candidate = (1 - update) * (1 - candidate * candidate)
+    factors = [(before - candidate) * update * (1 - update), into_candidate * summed * reset * (1 - reset), into_candidate * reset]
+    factors = keras.ops.concatenate(factors, axis=2)
+    transposed = keras.ops.transpose(recurrent_kernel)
+
+    def _body(index, to_hidden, through, kept):
+        time = length - 1 - index
+        to_hidden = to_hidden + to_outputs[time]
+        through = through.write(time, through.read(time) * keras.ops.concatenate([to_hidden, to_hidden, to_hidden], axis=1))
+        to_previous = keras.ops.matmul(through.read(time), transposed) + to_hidden * update[time]
+        return to_previous, through, kept.write(time, to_hidden)
+
+    steps = keras.ops.shape(gates)[0]
+    to_hidden, through, kept = repeat(length, steps, _body, (to_hidden, array_of(factors), array(initial, steps)))
+    through = through.stack()
+    at_inputs = keras.ops.concatenate([through[:, :, : 2 * initial.shape[-1]], kept.stack() * into_candidate], axis=2)
+    return through, at_inputs, to_hidden
+
+
+def _cudnn_parameters(kernel, recurrent_kernel, bias, recurrent_bias):
+    parts = [keras.ops.split(item, 3, axis=-1) for item in (kernel, recurrent_kernel, bias, recurrent_bias)]
+    parts = [[reset, update, candidate] for update, reset, candidate in parts]
+    return flat_parameters(parts[0] + parts[1], parts[2] + parts[3])

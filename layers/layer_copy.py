@@ -1,0 +1,25 @@
+"""Copies of the layers that a wrapper is given, so that the wrapper's children are its own."""
+
+import keras
+
+
+def layer_record(name: str, layer) -> dict:
+    """Return the serialised form of an unbuilt copy of `layer`, the value of argument `name`."""
+    if not isinstance(layer, keras.layers.Layer):
+        raise ValueError(f"{name} must hold Keras layers, got {layer!r}.")
+    record = keras.saving.serialize_keras_object(layer)
+    record.pop("build_config", None)
+    return record
+
+
+def layer_from_record(record: dict, changes: dict):
+    """Return a layer made from a record, with those of `changes` that are arguments of it."""
+    config = {**record["config"], **{name: value for name, value in changes.items() if name in record["config"]}}
+    return keras.saving.deserialize_keras_object({**record, "config": config})
+
+
+def sequence_shape(name: str, shape) -> tuple:
+    """Return `shape` when it is one (batch, time, features), as every layer of a stack but the last must give."""
+    if not isinstance(shape, tuple) or len(shape) != 3 or not isinstance(shape[-1], int):
+        raise ValueError(f"{name} must give sequences (batch, time, features) below the top: set return_sequences=True, got {shape}.")
+    return shape

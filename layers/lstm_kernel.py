@@ -1,0 +1,128 @@
+"""The arithmetic of `LSTM` over a sequence, and its derivative by hand.
+
+Gates lie in the order i, f, c, o (Keras's and cuDNN's). With z_t = x_t W + h_{t-1} U + b cut into four:
+
+    i, f, o = sigmoid(z_i, z_f, z_o)    g = tanh(z_c)    c_t = f c_{t-1} + i g    h_t = o tanh(c_t)
+
+and, going backwards with dh and dc the gradients at h_t and c_t:
+
+    dc += dh o (1 - tanh(c_t)^2)
+    dz = (dc g i (1 - i),  dc c_{t-1} f (1 - f),  dc i (1 - g^2),  dh tanh(c_t) o (1 - o))
+    dh_{t-1} = dz U^T    dc_{t-1} = dc f
+
+All factors beside dh and dc are known after the forward pass, so one product over all steps prepares them and the backward loop is
+left with multiplications and dz U^T.
+"""
+
+import keras
+
+from .recurrent_kernel import (
+    Kernel,
+    array,
+    array_of,
+    compiled,
+    differentiated,
+    flat_parameters,
+    pad,
+    project,
+    projection_gradients,
+    recurrent_gradient,
+    repeat,
+)
+
+
+def lstm_kernel(kernel, recurrent_kernel, bias) -> Kernel:
+    """Return the parts of an LSTM of kernel (F, 4U), recurrent kernel (U, 4U) and bias (4U); its states are h and c."""
+
+    def step(inputs, hidden, cell):
+        summed = keras.ops.matmul(inputs, kernel) + keras.ops.matmul(hidden, recurrent_kernel) + bias
+        update, forget, candidate, output = keras.ops.split(summed, 4, axis=1)
+        cell = keras.ops.sigmoid(forget) * cell + keras.ops.sigmoid(update) * keras.ops.tanh(candidate)
+        return keras.ops.sigmoid(output) * keras.ops.tanh(cell), cell
+
+    weights = (kernel, recurrent_kernel, bias)
+    return Kernel(step, lambda *arguments: _trainable(weights, *arguments), lambda: _cudnn_parameters(*weights))
+
+
+def _trainable(weights, inputs, states, keep):
+    keep = pad(keep)
+
+    @differentiated
+    def _run(inputs, kernel, recurrent_kernel, bias, hidden, cell):
+        length = keras.ops.shape(inputs)[0]
+        projected = project(pad(inputs), kernel, bias)
+        gates, outputs, cells, *final = _forward(projected, recurrent_kernel, hidden, cell, keep, length)
+        outputs = outputs[:length]
+
+        def gradient(to_outputs, to_hidden, to_cell):
+            upstream = (pad(to_outputs), to_hidden, to_cell)
+            through, to_hidden, to_cell = _backward(upstream, recurrent_kernel, gates, cells, cell, keep, length)
+            through = through[:length]
+            to_inputs, to_kernel, to_bias = projection_gradients(inputs, kernel, through)
+            return to_inputs, to_kernel, recurrent_gradient(hidden, outputs, through), to_bias, to_hidden, to_cell
+
+        return (outputs, *final), gradient
+
+    return _run(inputs, *weights, *states)
+
+
+@compiled
+def _forward(projected, recurrent_kernel, hidden, cell, keep, length):
+    """Return gates (T, B, 4U), outputs and cells (T, B, U), final h and c."""
+    units = hidden.shape[-1]
+    # One tanh serves all four gates, as sigmoid(x) = tanh(x / 2) / 2 + 1 / 2.
+    scale = keras.ops.convert_to_tensor([0.5] * (2 * units) + [1.0] * units + [0.5] * units, projected.dtype)
+    projected, recurrent_kernel = projected * scale, recurrent_kernel * scale
+
+    def _body(time, hidden, cell, gates, outputs, cells):
+        activated = keras.ops.tanh(projected[time] + keras.ops.matmul(hidden, recurrent_kernel)) * scale + (1.0 - scale)
+        # Written and read back, so that XLA does not compute the activations again for each of their uses.
+        gates = gates.write(time, activated)
+        update, forget, candidate, output = keras.ops.split(gates.read(time), 4, axis=1)
+        new_cell = forget * cell + update * candidate
+        new_hidden = output * keras.ops.tanh(new_cell)
+        if keep is not None:
+            new_cell = keras.ops.where(keep[time], new_cell, cell)
+            new_hidden = keras.ops.where(keep[time], new_hidden, hidden)
+        return new_hidden, new_cell, gates, outputs.write(time, new_hidden), cells.write(time, new_cell)
+
+    steps = keras.ops.shape(projected)[0]
+    state = (hidden, cell, array(projected, steps), array(hidden, steps), array(cell, steps))
+    hidden, cell, gates, outputs, cells = repeat(length, steps, _body, state)
+    return gates.stack(), outputs.stack(), cells.stack(), hidden, cell
+
+
+@compiled
+def _backward(upstream, recurrent_kernel, gates, cells, initial_cell, keep, length):
+    """Return the gradients at z (T, B, 4U), at h_0 and at c_0; of no meaning beyond `length`."""
+    to_outputs, to_hidden, to_cell = upstream
+    update, forget, candidate, output = keras.ops.split(gates, 4, axis=2)
+    squashed = keras.ops.tanh(cells)
+    before = keras.ops.concatenate([initial_cell[None], cells[:-1]], axis=0)
+    factors = [candidate * update * (1 - update), before * forget * (1 - forget), update * (1 - candidate * candidate)]
+    factors = keras.ops.concatenate([*factors, squashed * output * (1 - output)], axis=2)
+    into_cell = output * (1 - squashed * squashed)
+    if keep is not None:
+        real = keras.ops.cast(keep, gates.dtype)
+        factors, into_cell, forget = factors * real, into_cell * real, forget * real + (1 - real)
+    transposed = keras.ops.transpose(recurrent_kernel)
+
+    def _body(index, to_hidden, to_cell, through):
+        time = length - 1 - index
+        to_hidden = to_hidden + to_outputs[time]
+        to_cell = to_cell + to_hidden * into_cell[time]
+        through = through.write(time, through.read(time) * keras.ops.concatenate([to_cell, to_cell, to_cell, to_hidden], axis=1))
+        to_previous = keras.ops.matmul(through.read(time), transposed)
+        if keep is not None:
+            to_previous = keras.ops.where(keep[time], to_previous, to_hidden)
+        return to_previous, to_cell * forget[time], through
+
+    state = (to_hidden, to_cell, array_of(factors))
+    to_hidden, to_cell, through = repeat(length, keras.ops.shape(gates)[0], _body, state)
+    return through.stack(), to_hidden, to_cell
+
+
+def _cudnn_parameters(kernel, recurrent_kernel, bias):
+    # cuDNN has a bias for the inputs and one for the state: the first is zero here.
+    kernels = [*keras.ops.split(kernel, 4, axis=1), *keras.ops.split(recurrent_kernel, 4, axis=1)]
+    return flat_parameters(kernels, [keras.ops.zeros_like(bias), bias])

@@ -1,0 +1,222 @@
+"""What `LSTM` and `GRU` run on: a plain loop that any runtime can read, a compiled loop for training, and cuDNN.
+
+All three compute what the cells write as equations. Inside, sequences are time-major, (T, B, ...), and states are (B, U).
+
+- `loop`: a `while` loop of the cell's plain operations. It is differentiable to any order and holds only operations that every
+  SavedModel runtime has, so inference and exports use it. Taking the input product of all steps out of the loop gains nothing here:
+  measured on two CPU cores it is as fast at 128 units and, for the memory it writes, slower at 256.
+- `xla`: for training. The loop is differentiated by hand (`lstm_kernel.py`, `gru_kernel.py`): the input product of all steps comes
+  first, the forward loop keeps the gates, the backward loop runs only the product that the recursion needs, and each weight gradient
+  is one product over all steps. Both loops are compiled by XLA. The compiled size is the number of steps rounded up (`bucket`), while
+  the loop stops at the true number, so that ever new lengths need few compilations. First-order gradients only.
+- `cudnn`: NVIDIA's kernel, which wants real steps first; `compact` and `spread` move them there and back, so any mask will do.
+  The kernel call cannot be tested without a GPU; everything around it is tested without one.
+
+This is the one file of the layers that imports tensorflow: arrays inside loops, XLA and cuDNN have no `keras.ops` form.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import tensorflow as tf
+
+IMPLEMENTATIONS = ("auto", "loop", "cudnn")
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """The parts of one recurrent layer, with its weights inside.
+
+    Args:
+        step: (inputs of one step (B, F), *states) -> new states, the first of them the output.
+        trainable: (inputs (T, B, F), states, keep (T, B, 1) or None) -> outputs (T, B, U) and final states, with their gradient.
+            None when there is no compiled form.
+        cudnn_parameters: () -> the flat vector of weights that cuDNN reads. None when cuDNN has no such layer.
+    """
+
+    step: Callable
+    trainable: Callable | None = None
+    cudnn_parameters: Callable | None = None
+
+
+def choose(implementation: str, training: bool | None, has_fast_form: bool) -> str:
+    """Return which of "loop", "xla" and "cudnn" runs; "auto" keeps inference exportable and makes training fast."""
+    if implementation == "loop":
+        return "loop"
+    gpu = bool(tf.config.list_logical_devices("GPU"))
+    if implementation == "cudnn":
+        if gpu and has_fast_form:
+            return "cudnn"
+        raise ValueError(
+            "implementation must be 'auto' or 'loop' here, got 'cudnn', which needs a GPU and a recurrence that cuDNN has "
+            "(for GRU, reset_after=True)."
+        )
+    if not training or not has_fast_form:
+        return "loop"
+    return "cudnn" if gpu else "xla"
+
+
+def compiled(function):
+    """Compile a function of tensors with XLA, once for each set of shapes."""
+    return tf.function(function, jit_compile=True, autograph=False)
+
+
+def bucket(length):
+    """Return the number of steps that is compiled for `length`: a multiple of 4 up to 64, beyond that 8 sizes for each doubling."""
+    if isinstance(length, int):
+        doublings = max(0, (length - 1).bit_length() - 6)
+        step = 4 << doublings
+        return max(1, -(-length // step)) * step
+    doublings = tf.reduce_sum(tf.cast(length > [64 << k for k in range(20)], length.dtype))
+    step = tf.bitwise.left_shift(tf.constant(4, length.dtype), doublings)
+    return tf.maximum(1, -(-length // step)) * step
+
+
+def differentiated(function):
+    """Make a function of tensors that returns (results, gradient function) differentiable, once.
+
+    A tape must not look inside, where compiled loops hold what it could not keep; and what is asked to give a gradient of the gradient
+    says so, instead of giving zeros.
+    """
+
+    def refuse(*upstream):
+        raise ValueError("the training kernel has gradients of first order only: set implementation='loop' for higher ones.")
+
+    @tf.custom_gradient
+    def outer(*inputs):
+        results, gradient = function(*map(tf.stop_gradient, inputs))
+        return results, tf.custom_gradient(lambda *upstream: (gradient(*map(tf.stop_gradient, upstream)), refuse))
+
+    return outer
+
+
+def scan(mode: str, kernel: Kernel, inputs, states, mask=None, return_sequences=True):
+    """Run a recurrent layer over (B, T, F).
+
+    Args:
+        mode: "loop", "xla" or "cudnn", from `choose`.
+        kernel: the layer's parts.
+        inputs: (B, T, F).
+        states: list of initial states (B, U).
+        mask: booleans (B, T), True at real steps, or None. A masked step repeats the state.
+        return_sequences: False saves the outputs of the steps where that is possible.
+
+    Returns:
+        outputs (B, T, U), or None where they were not asked for, and the list of final states.
+    """
+    mask = None if mask is None else tf.cast(mask, tf.bool)
+    if mode == "cudnn":
+        return _cudnn(inputs, states, mask, kernel.cudnn_parameters())
+    inputs = tf.transpose(inputs, [1, 0, 2])
+    keep = None if mask is None else tf.transpose(mask)[:, :, None]
+    if mode == "xla":
+        outputs, *states = kernel.trainable(inputs, states, keep)
+    else:
+        outputs, *states = _loop(kernel.step, inputs, states, keep, return_sequences)
+    return None if outputs is None else tf.transpose(outputs, [1, 0, 2]), list(states)
+
+
+def project(inputs, kernel, bias):
+    """Return inputs W + b for all steps in one product: (T, B, F) to (T, B, gates * U)."""
+    steps, batch = tf.unstack(tf.shape(inputs)[:2])
+    flat = tf.nn.bias_add(tf.matmul(tf.reshape(inputs, [-1, kernel.shape[0]]), kernel), bias)
+    projected = tf.reshape(flat, [steps, batch, kernel.shape[1]])
+    projected.set_shape([*inputs.shape[:2], kernel.shape[1]])
+    return projected
+
+
+def projection_gradients(inputs, kernel, gradient):
+    """Return the gradients of `project`; outside the compiled part, so that one that nobody asks for is never computed."""
+    flat = tf.reshape(gradient, [-1, kernel.shape[1]])
+    to_inputs = tf.reshape(tf.matmul(flat, kernel, transpose_b=True), tf.shape(inputs))
+    to_kernel = tf.matmul(tf.reshape(inputs, [-1, kernel.shape[0]]), flat, transpose_a=True)
+    return to_inputs, to_kernel, tf.reduce_sum(flat, axis=0)
+
+
+def recurrent_gradient(initial, outputs, gradient):
+    """Return the recurrent kernel's gradient: the states before each step (initial, then outputs) times the steps' gradients."""
+    before = tf.concat([initial[None], outputs], axis=0)[:-1]
+    return tf.matmul(tf.reshape(before, [-1, initial.shape[-1]]), tf.reshape(gradient, [-1, gradient.shape[-1]]), transpose_a=True)
+
+
+def array(like, steps, width=None):
+    """Return an array of `steps` zeros shaped as `like` (B, U), or of another width, to be written inside a loop."""
+    return tf.TensorArray(like.dtype, size=steps, element_shape=[like.shape[-2], width or like.shape[-1]], clear_after_read=False)
+
+
+def array_of(sequence):
+    """Return (T, B, U) as an array that a loop reads and overwrites."""
+    return array(sequence, tf.shape(sequence)[0]).unstack(sequence)
+
+
+def repeat(length, most, body, state):
+    """Run `state = body(index, *state)` for index 0 to length - 1, where length is at most `most`."""
+    result = tf.while_loop(
+        lambda index, *_: index < length, lambda index, *state: (index + 1, *body(index, *state)), (0, *state), maximum_iterations=most
+    )
+    return result[1:]
+
+
+def _loop(step, inputs, states, keep, return_sequences):
+    steps, count = tf.shape(inputs)[0], len(states)
+    reader = array_of(inputs)
+
+    def body(time, *state):
+        states, collected = state[:count], state[count:]
+        new = step(reader.read(time), *states)
+        if keep is not None:
+            new = [tf.where(keep[time], one, other) for one, other in zip(new, states, strict=True)]
+        return *new, *(item.write(time, new[0]) for item in collected)
+
+    collected = [array(states[0], steps)] if return_sequences else []
+    result = repeat(steps, steps, body, (*states, *collected))
+    return result[count].stack() if return_sequences else None, *result[:count]
+
+
+def pad(sequence):
+    """Append zero steps to (T, B, ...) up to `bucket` of its length."""
+    if sequence is None:
+        return None
+    length = sequence.shape[0]
+    if length is not None and bucket(length) == length:
+        return sequence
+    length = tf.shape(sequence)[0] if length is None else length
+    return tf.pad(sequence, [[0, bucket(length) - length], [0, 0], [0, 0]])
+
+
+def compact(inputs, mask):
+    """Move the real steps of (B, T, ...) to the front of each row, in order; return them and their number (B)."""
+    order = tf.argsort(tf.cast(tf.logical_not(mask), tf.int32), axis=1, stable=True)
+    return tf.gather(inputs, order, batch_dims=1), tf.reduce_sum(tf.cast(mask, tf.int32), axis=1)
+
+
+def spread(initial, outputs, mask):
+    """Undo `compact` on outputs (B, T, U): each real step gets its output back, each masked step repeats the one before it."""
+    return tf.gather(tf.concat([initial[:, None], outputs], axis=1), tf.cumsum(tf.cast(mask, tf.int32), axis=1), batch_dims=1)
+
+
+def _cudnn(inputs, states, mask, parameters):
+    initial = states
+    lengths = tf.repeat(tf.shape(inputs)[1], tf.shape(inputs)[0])
+    if mask is not None:
+        inputs, lengths = compact(inputs, mask)
+    outputs, hidden, cell, _, _ = tf.raw_ops.CudnnRNNV3(
+        input=inputs,
+        input_h=states[0][:, None],
+        input_c=states[1][:, None] if len(states) == 2 else tf.zeros([], inputs.dtype),
+        params=parameters,
+        sequence_lengths=tf.maximum(lengths, 1),  # the kernel refuses empty rows; they are put right below
+        rnn_mode="lstm" if len(states) == 2 else "gru",
+        is_training=True,
+        time_major=False,
+    )
+    states = [tf.squeeze(hidden, 1), tf.squeeze(cell, 1)][: len(states)]
+    if mask is not None:
+        outputs = spread(initial[0], outputs, mask)
+        states = [tf.where(lengths[:, None] > 0, one, other) for one, other in zip(states, initial, strict=True)]
+    return outputs, states
+
+
+def flat_parameters(kernels, biases):
+    """Lay weights out as the kernel reads them: each gate's matrix transposed and flattened, then the biases."""
+    return tf.concat([tf.reshape(tf.transpose(item), [-1]) for item in kernels] + [tf.reshape(item, [-1]) for item in biases], axis=0)

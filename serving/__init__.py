@@ -1,0 +1,33 @@
+"""Export to SavedModel bundles, load them, and serve them over HTTP; everything is loaded on first use."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .bundle import Bundle, Manifest, Signature, TensorSpec
+    from .saved_model import export
+    from .servable import Servable, load
+    from .server import Server
+
+__all__ = ["Bundle", "Manifest", "Servable", "Server", "Signature", "TensorSpec", "export", "load"]
+
+_HOMES = {
+    "Bundle": "bundle",
+    "Manifest": "bundle",
+    "Servable": "servable",
+    "Server": "server",
+    "Signature": "bundle",
+    "TensorSpec": "bundle",
+    "export": "saved_model",
+    "load": "servable",
+}
+
+
+def __getattr__(name: str):
+    if name in _HOMES:
+        return getattr(import_module(f".{_HOMES[name]}", __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

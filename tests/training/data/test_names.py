@@ -1,0 +1,63 @@
+import subprocess
+import sys
+
+import pytest
+
+from keras_canon.training.data import list_datasets
+from keras_canon.training.data.names import parse_name
+from keras_canon.zoo import CanonError
+
+
+def test_list_is_sorted_and_plain():
+    assert list_datasets() == ["digits", "fashion_mnist", "folder:PATH", "synthetic"]
+
+
+def test_list_answers_without_heavy_imports():
+    program = (
+        "import sys, time, keras_canon.training\n"
+        "start = time.process_time()  # not of the wall clock: other processes count in that\n"
+        "from keras_canon.training import data; data.list_datasets()\n"
+        "seconds = time.process_time() - start\n"
+        "print(seconds, sorted({'tensorflow', 'numpy', 'keras', 'tensorflow_datasets'} & sys.modules.keys()))"
+    )
+    command = [sys.executable, "-c", program]
+    answers = [subprocess.run(command, capture_output=True, text=True, check=True).stdout.split(" ", 1) for _ in range(3)]
+    assert {heavy.strip() for _, heavy in answers} == {"[]"}
+    assert min(float(seconds) for seconds, _ in answers) < 0.05
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "argument"),
+    [
+        ("digits", "digits", ""),
+        ("folder:a/b:c", "folder", "a/b:c"),
+        ("synthetic", "synthetic", ""),
+        ("synthetic:classes=3", "synthetic", "classes=3"),
+    ],
+)
+def test_parse(name, kind, argument):
+    assert parse_name(name) == (kind, argument)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("digit", "There is no data set 'digit': did you mean 'digits'?"),
+        ("fashion-mnist", "There is no data set 'fashion-mnist': did you mean 'fashion_mnist'?"),
+        ("zzz", "There is no data set 'zzz': allowed: digits, fashion_mnist, folder:PATH, synthetic."),
+        ("digits:3", "There is no data set 'digits:3': did you mean 'digits'?"),
+        ("folder", "A folder of pictures is named folder:PATH, for example folder:photos."),
+        ("folder:", "A folder of pictures is named folder:PATH, for example folder:photos."),
+        (3, "A data set is named by a string, one of digits, fashion_mnist, folder:PATH, synthetic, got 3."),
+    ],
+)
+def test_unknown_name_gives_the_nearest(name, message):
+    with pytest.raises(CanonError) as caught:
+        parse_name(name)
+    assert str(caught.value) == message
+    assert isinstance(caught.value, ValueError)
+
+
+def test_a_path_without_its_prefix_is_told_the_prefix(tmp_path):
+    with pytest.raises(CanonError, match="a folder of pictures is named folder:"):
+        parse_name(str(tmp_path))

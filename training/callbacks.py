@@ -1,0 +1,83 @@
+"""Callbacks of a run; each is an ordinary Keras callback and works under `fit` as well."""
+
+import math
+from pathlib import Path
+
+import keras
+import tensorflow as tf
+
+
+class BestWeights(keras.callbacks.Callback):
+    """Keep the weights of the best epoch in a file, and put them back when training ends, for whatever reason it ends.
+
+    Args:
+        path: of the file, ending in `.weights.h5`; it is replaced in one move, so it is never half written.
+        monitor: a figure of the validation split, taken with the very weights that are kept. Figures of the training split are
+            refused: they are averages over weights that moved.
+
+    Raises:
+        ValueError: for a monitor that does not start with `val_`, and at the end of an epoch without it.
+    """
+
+    def __init__(self, path: str | Path, monitor: str = "val_loss"):
+        super().__init__()
+        if not monitor.startswith("val_"):
+            raise ValueError(f"monitor must be a figure of the validation split such as 'val_loss', got {monitor!r}.")
+        self.path, self.monitor = Path(path), monitor
+        self.sign = 1.0 if monitor.endswith("loss") else -1.0
+        self.best: float | None = None
+        self.best_epoch: int | None = None
+        self._weights = None
+
+    def on_train_begin(self, logs=None):
+        """Forget earlier training."""
+        self.best = self.best_epoch = self._weights = None
+
+    def on_epoch_end(self, epoch, logs=None):
+        """Keep the weights when they are better than all before; a figure that is not a number is never better."""
+        value = (logs or {}).get(self.monitor)
+        if value is None:
+            raise ValueError(f"There is no {self.monitor!r} to choose the best weights by; there is {', '.join(logs or {}) or 'nothing'}.")
+        if not math.isfinite(value) or (self.best is not None and self.sign * value >= self.sign * self.best):
+            return
+        part = self.path.with_name(f"part.{self.path.name}")
+        self.model.save_weights(part)
+        part.replace(self.path)
+        self.best, self.best_epoch, self._weights = value, epoch, self.model.get_weights()
+
+    def on_train_end(self, logs=None):
+        """Put the best weights back."""
+        if self._weights is not None:
+            self.model.set_weights(self._weights)
+
+
+class Events(keras.callbacks.Callback):
+    """Write the figures of each epoch for TensorBoard, as the two runs `train` and `validation`.
+
+    Keras's own callback does work at every batch; this one leaves the steps alone.
+
+    Args:
+        folder: where the event files go.
+    """
+
+    def __init__(self, folder: str | Path):
+        super().__init__()
+        self.folder = Path(folder)
+        self._writers: dict[str, tf.summary.SummaryWriter] = {}
+
+    def on_epoch_end(self, epoch, logs=None):
+        """Write one point for each figure."""
+        for name, value in (logs or {}).items():
+            run = "validation" if name.startswith("val_") else "train"
+            if run not in self._writers:
+                self._writers[run] = tf.summary.create_file_writer(str(self.folder / run))
+            with self._writers[run].as_default():
+                tf.summary.scalar(f"epoch/{name.removeprefix('val_')}", value, step=epoch + 1)
+        for writer in self._writers.values():
+            writer.flush()
+
+    def on_train_end(self, logs=None):
+        """Close the files."""
+        for writer in self._writers.values():
+            writer.close()
+        self._writers = {}

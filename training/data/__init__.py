@@ -1,0 +1,27 @@
+"""Data sets with fixed train, validation and test splits.
+
+`list_datasets` answers without TensorFlow; everything else is loaded on first use.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from .names import DESCRIPTIONS, list_datasets
+
+if TYPE_CHECKING:
+    from .balance import class_weights
+    from .loading import load
+    from .source import Dataset, Split
+
+__all__ = ["DESCRIPTIONS", "Dataset", "Split", "class_weights", "list_datasets", "load"]
+
+
+def __getattr__(name: str):
+    homes = {"Dataset": "source", "Split": "source", "class_weights": "balance", "load": "loading"}
+    if name not in homes:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f".{homes[name]}", __name__), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

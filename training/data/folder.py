@@ -1,0 +1,150 @@
+"""What a folder of pictures holds: classes, splits and files, found without opening a file or importing TensorFlow."""
+
+import hashlib
+import os
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from types import MappingProxyType
+
+from ...zoo.errors import CanonError
+
+SPLIT_FOLDERS = MappingProxyType({"train": "train", "validation": "validation", "valid": "validation", "val": "validation", "test": "test"})
+SUFFIXES = frozenset({".bmp", ".gif", ".jfif", ".jpe", ".jpeg", ".jpg", ".png", ".webp"})
+NAMED_AT_MOST = 20
+FINGERPRINT_DIGITS = 20
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A file with its place: `path` is relative to the folder, with the split and class it lies in."""
+
+    path: str
+    split: str
+    class_name: str
+
+
+@dataclass(frozen=True)
+class Listing:
+    """What `scan` found.
+
+    Args:
+        root: the folder, absolute.
+        class_names: sorted by code point.
+        pictures: sorted by path.
+        left_out: files that are no pictures by their suffix, or lie in no class, by relative path.
+        fingerprint: changes when a picture is added, removed, renamed or written.
+    """
+
+    root: Path
+    class_names: tuple[str, ...]
+    pictures: tuple[Picture, ...]
+    left_out: tuple[str, ...]
+    fingerprint: str
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """The splits that the folder itself makes: only `train` where it has no split folders."""
+        return tuple(split for split in ("train", "validation", "test") if any(picture.split == split for picture in self.pictures))
+
+
+def scan(path: str | os.PathLike) -> Listing:
+    """List a folder of pictures, one sub-folder per class, with or without `train`, `validation` and `test` above them.
+
+    Everything whose name starts with a dot is passed over. A class is the first folder below the split; deeper folders
+    belong to it. Class names are Unicode-normalised, since one name is spelled in two ways on two file systems.
+
+    Raises:
+        CanonError: no such folder, fewer than two classes, a class without pictures, or a class that `train` lacks.
+    """
+    root = _existing(Path(path).expanduser())
+    folders = {entry.name: entry for entry in _visible(root) if entry.is_dir()}
+    divided = "train" in folders and folders.keys() <= SPLIT_FOLDERS.keys()
+    tops = [(split, root / name) for name, split in SPLIT_FOLDERS.items() if name in folders] if divided else [("train", root)]
+
+    found, left_out, classes = [], [], {}
+    for split, top in tops:
+        for entry in _visible(top):
+            if not entry.is_dir():
+                left_out.append(Path(entry.path))
+                continue
+            class_name = unicodedata.normalize("NFC", entry.name)
+            classes.setdefault(split, set()).add(class_name)
+            for file in _files(Path(entry.path)):
+                if file.suffix.lower() in SUFFIXES:
+                    found.append((file, split, class_name))
+                else:
+                    left_out.append(file)
+    if divided:
+        left_out += [Path(entry.path) for entry in _visible(root) if not entry.is_dir()]
+
+    pictures = sorted(
+        (Picture(file.relative_to(root).as_posix(), split, name) for file, split, name in found),
+        key=lambda picture: os.fsencode(picture.path),
+    )
+    names = tuple(sorted(classes.get("train", ())))
+    _check_classes(root, names, pictures)
+    return Listing(
+        root, names, tuple(pictures), tuple(sorted(file.relative_to(root).as_posix() for file in left_out)), _fingerprint(root, pictures)
+    )
+
+
+def name_some(names: list[str]) -> str:
+    """Return names for a message: all of a few, the first of many."""
+    shown = ", ".join(os.fsencode(name).decode("utf-8", "backslashreplace") for name in names[:NAMED_AT_MOST])
+    return shown if len(names) <= NAMED_AT_MOST else f"{shown} and {len(names) - NAMED_AT_MOST} more"
+
+
+def _existing(root: Path) -> Path:
+    if root.is_dir():
+        return root.resolve()
+    if root.exists():
+        raise CanonError(f"{root} is a file, and folder:PATH needs a folder with one sub-folder per class.")
+    siblings = [entry.name for entry in _visible(root.parent) if entry.is_dir()] if root.parent.is_dir() else []
+    near = get_close_matches(root.name, siblings)
+    raise CanonError(f"There is no folder {root}{'; near it there are ' + ', '.join(near) if near else ''}.")
+
+
+def _visible(folder: Path) -> list[os.DirEntry]:
+    try:
+        with os.scandir(folder) as entries:
+            return sorted((entry for entry in entries if not entry.name.startswith(".")), key=lambda entry: entry.name)
+    except PermissionError as error:
+        raise CanonError(f"The folder {folder} may not be read: {error.strerror}.") from error
+
+
+def _files(folder: Path, above: frozenset[str] = frozenset()) -> Iterator[Path]:
+    above |= {os.path.realpath(folder)}
+    for entry in _visible(folder):
+        if entry.is_dir():
+            if os.path.realpath(entry.path) not in above:  # a link to a folder above would never end
+                yield from _files(Path(entry.path), above)
+        elif entry.is_file() or entry.is_symlink():  # no pipes or devices; a broken link is kept and reported as unreadable
+            yield Path(entry.path)
+
+
+def _check_classes(root: Path, names: tuple[str, ...], pictures: list[Picture]) -> None:
+    if len(names) < 2:
+        found = f"only the class {names[0]!r}" if names else "no class"
+        raise CanonError(
+            f"{root} holds {found}, and a classifier needs at least two: put the pictures of each class into a folder of its own."
+        )
+    filled = {picture.class_name for picture in pictures if picture.split == "train"}
+    if empty := [name for name in names if name not in filled]:
+        raise CanonError(f"{root} has no training picture in {name_some(empty)}: add pictures or remove the folder.")
+    if unknown := sorted({f"{picture.split}/{picture.class_name}" for picture in pictures if picture.class_name not in names}):
+        raise CanonError(f"{root} has classes that train lacks: {name_some(unknown)}.")
+
+
+def _fingerprint(root: Path, pictures: list[Picture]) -> str:
+    digest = hashlib.sha256()
+    for picture in pictures:
+        try:
+            status = (root / picture.path).stat()
+            facts = f"{status.st_size} {status.st_mtime_ns}"
+        except OSError:
+            facts = "unreadable"
+        digest.update(os.fsencode(picture.path) + b"\0" + facts.encode() + b"\0")
+    return digest.hexdigest()[:FINGERPRINT_DIGITS]

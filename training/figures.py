@@ -1,0 +1,113 @@
+"""Pictures of a run: curves, confusion matrix, contact sheet. Drawn without pyplot, which keeps state for the whole process."""
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+_TRAIN, _VALIDATION, _INK, _QUIET = "#3b6fb6", "#d1653a", "#222222", "#8a8a8a"
+
+
+def _figure(width: float, height: float) -> Figure:
+    figure = Figure(figsize=(width, height), dpi=120, layout="constrained", facecolor="white")
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def draw_curves(history: Mapping[str, Sequence[float]], path: str | Path, *, title: str = "", best_epoch: int | None = None) -> None:
+    """Draw loss, accuracy and learning rate over epochs, training and validation in one panel.
+
+    Args:
+        history: figures by name, one value for each epoch, as `loop.train` returns them.
+        path: the PNG file.
+        title: above the panels.
+        best_epoch: number from 0 of the epoch whose weights were kept.
+    """
+    names = [name for name in ("loss", "accuracy", "learning_rate") if name in history]
+    figure = _figure(4.2 * max(len(names), 1), 3.6)
+    figure.suptitle(title, color=_INK, fontsize=12)
+    for column, name in enumerate(names):
+        axes = figure.add_subplot(1, len(names), column + 1)
+        epochs = np.arange(1, len(history[name]) + 1)
+        style = {"linewidth": 1.8, "marker": "o", "markersize": 3.5 if len(epochs) <= 40 else 0.0}
+        is_rate = name == "learning_rate"
+        axes.plot(epochs, history[name], color=_INK if is_rate else _TRAIN, label="training", **style)
+        if f"val_{name}" in history:
+            axes.plot(epochs, history[f"val_{name}"], color=_VALIDATION, label="validation", **style)
+        if best_epoch is not None and not is_rate:
+            axes.axvline(best_epoch + 1, color=_QUIET, linestyle=":", linewidth=1.2, label="weights kept")
+        if name == "loss" and min(history[name]) > 0.0 and max(history[name]) > 20.0 * min(history[name]):
+            axes.set_yscale("log")
+        axes.set_title(name.replace("_", " "), fontsize=10.5)
+        axes.set_xlabel("epoch", fontsize=9)
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=8))
+        axes.tick_params(labelsize=8)
+        axes.grid(alpha=0.25)
+        axes.spines[["top", "right"]].set_visible(False)
+        if not is_rate:
+            axes.legend(fontsize=8, frameon=False)
+    figure.savefig(Path(path))
+
+
+def draw_confusion(counts: np.ndarray, class_names: Sequence[str], path: str | Path, *, title: str = "") -> None:
+    """Draw a confusion matrix: rows are right classes, columns are predictions, shades are shares of the row.
+
+    Args:
+        counts: (classes, classes).
+        class_names: by class number.
+        path: the PNG file.
+        title: above the matrix.
+    """
+    classes = len(class_names)
+    totals = counts.sum(axis=1, keepdims=True)
+    shares = counts / np.maximum(totals, 1)
+    side = float(np.clip(0.55 * classes + 2.4, 4.2, 16.0))
+    figure = _figure(side + 0.8, side)
+    axes = figure.add_subplot()
+    image = axes.imshow(shares, cmap="Blues", vmin=0.0, vmax=1.0)
+    axes.set_title(title, fontsize=11, color=_INK)
+    axes.set_xlabel("predicted", fontsize=9.5)
+    axes.set_ylabel("right class", fontsize=9.5)
+    if classes <= 60:
+        rotation = 0 if max(map(len, class_names)) <= 2 else 45
+        alignment = {"ha": "right", "rotation_mode": "anchor"} if rotation else {}
+        axes.set_xticks(range(classes), class_names, rotation=rotation, fontsize=8, **alignment)
+        axes.set_yticks(range(classes), class_names, fontsize=8)
+    if classes <= 25:
+        for row, column in zip(*np.nonzero(counts), strict=True):
+            ink = "white" if shares[row, column] > 0.55 else _INK
+            axes.text(column, row, f"{counts[row, column]}", ha="center", va="center", fontsize=7.5, color=ink)
+    bar = figure.colorbar(image, ax=axes, shrink=0.75)
+    bar.set_label("share of the right class", fontsize=8.5)
+    bar.ax.tick_params(labelsize=8)
+    figure.savefig(Path(path))
+
+
+def draw_contact_sheet(images: Sequence[np.ndarray], captions: Sequence[str], path: str | Path, *, title: str = "") -> None:
+    """Draw pictures in rows, each over its caption.
+
+    Args:
+        images: uint8 arrays (H, W, 1 or 3), of any sizes.
+        captions: one each, of a few short lines.
+        path: the PNG file.
+        title: above the sheet.
+    """
+    columns = min(8, max(len(images), 4))
+    rows = math.ceil(len(images) / columns)
+    lines = max(caption.count("\n") + 1 for caption in captions)
+    figure = _figure(1.5 * columns, rows * (1.25 + 0.19 * lines) + 0.45)
+    figure.suptitle(title, fontsize=11, color=_INK)
+    for position, (image, caption) in enumerate(zip(images, captions, strict=True)):
+        axes = figure.add_subplot(rows, columns, position + 1)
+        # nearest: the pixels that the model saw, not smoothed ones
+        shown = image[..., 0] if image.shape[-1] == 1 else image
+        axes.imshow(shown, cmap="gray", vmin=0, vmax=255, interpolation="nearest")
+        axes.set_xlabel(caption, fontsize=7.5, color=_INK, labelpad=3)
+        axes.set_xticks([])
+        axes.set_yticks([])
+        axes.spines[:].set_color("#cccccc")
+    figure.savefig(Path(path))

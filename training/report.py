@@ -1,0 +1,172 @@
+"""The report of a run, `report.md`: a model card that says what was done, what came out and how to do it again."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..zoo import info
+from .data import Dataset
+from .evaluation import Evaluation
+from .figures import draw_confusion, draw_contact_sheet, draw_curves
+from .recipe import recipe_toml
+from .sections import Recipe
+
+_SHOWN_MISTAKES = 24
+_LARGEST_TABLE = 20
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """All that a report is written from.
+
+    Args:
+        recipe: the resolved recipe.
+        command: the exact command of the run.
+        data: the data set.
+        history: figures by name and epoch.
+        best_epoch: number from 0 of the epoch whose weights were kept.
+        test: the one look at the test split.
+        parameters: trainable parameters.
+        seconds: from the first epoch to the last.
+        environment: versions and hardware.
+    """
+
+    recipe: Recipe
+    command: str
+    data: Dataset
+    history: Mapping[str, list[float]]
+    best_epoch: int
+    test: Evaluation
+    parameters: int
+    seconds: float
+    environment: Mapping[str, str]
+
+    @property
+    def images_per_second(self) -> float:
+        """Training images a second in the fastest epoch, which is the one that other work on the machine disturbed least."""
+        return len(self.data.train) / min(self.history["seconds"])
+
+
+def write_report(folder: Path, outcome: Outcome) -> None:
+    """Write `report.md` and its pictures into a run's folder."""
+    recipe, test = outcome.recipe, outcome.test
+    title = f"{recipe.model.name} on {outcome.data.name}"
+    draw_curves(outcome.history, folder / "curves.png", title=title, best_epoch=outcome.best_epoch)
+    draw_confusion(test.confusion, test.class_names, folder / "confusion.png", title=f"{title}: test accuracy {test.accuracy:.4f}")
+    mistakes = _draw_mistakes(folder, outcome)
+    parts = [
+        f"# {title}",
+        recipe.summary,
+        _result(outcome),
+        "## Curves\n\n![Loss, accuracy and learning rate by epoch](curves.png)\n\n" + _training(outcome),
+        "## Classes\n\n" + _classes(test),
+        "## Confusion matrix\n\n![Right classes against predictions](confusion.png)\n\n" + _confusion(test),
+        "## Worst mistakes\n\n" + mistakes,
+        "## Model\n\n" + _model(outcome),
+        "## Data\n\n" + _data(outcome.data),
+        "## Environment\n\n" + _table(("what", "which"), outcome.environment.items()),
+        "## How to reproduce\n\n" + _reproduce(outcome),
+    ]
+    (folder / "report.md").write_text("\n\n".join(part for part in parts if part) + "\n", encoding="utf-8")
+
+
+def _result(outcome: Outcome) -> str:
+    expect, test = outcome.recipe.expect, outcome.test
+    rows: list[tuple[Any, ...]] = [
+        ("**this run**", f"**{test.accuracy:.4f}**", f"{len(test.truth):,} test examples, seed {outcome.recipe.train.seed}")
+    ]
+    if expect.measured is not None:
+        measured = expect.measured
+        when = f"{measured.date}, seed {measured.seed}, {measured.epochs} epochs, {measured.hardware}"
+        where = f"the recipe as it ships, measured by this project, {when}"
+        rows.append(("expected", f"{measured.test_accuracy:.4f}", where))
+    if expect.paper_accuracy is not None:
+        rows.append(("paper", f"{expect.paper_accuracy:.4f}", expect.paper_source))
+    note = "The test split was looked at once, after training, with the weights of the best validation epoch."
+    if expect.paper_accuracy is None and expect.paper_source:
+        note += f" The paper has no figure to compare with: {expect.paper_source}"
+    metrics = test.metrics()
+    more = f"Cross-entropy {metrics['cross_entropy']:.4f} nats, macro F1 {metrics['macro_f1']:.4f}."
+    return f"## Result\n\n{_table(('', 'test accuracy', 'how'), rows)}\n\n{more} {note}"
+
+
+def _training(outcome: Outcome) -> str:
+    history, train = outcome.history, outcome.recipe.train
+    epochs, best = len(history["loss"]), outcome.best_epoch
+    stopped = "all of them" if epochs == train.epochs else f"stopped early after {train.patience} epochs without a better {train.monitor}"
+    return (
+        f"{epochs} of {train.epochs} epochs ({stopped}) in {outcome.seconds:.0f} s, validation included; "
+        f"{outcome.images_per_second:,.0f} training images a second. "
+        f"Kept: the weights of epoch {best + 1}, validation loss {history['val_loss'][best]:.4f}, "
+        f"validation accuracy {history['val_accuracy'][best]:.4f}."
+    )
+
+
+def _classes(test: Evaluation) -> str:
+    rows = [(row.name, _share(row.precision), _share(row.recall), _share(row.f1), f"{row.examples:,}") for row in test.by_class()]
+    return _table(("class", "precision", "recall", "F1", "test examples"), rows)
+
+
+def _share(value: float) -> str:
+    return "-" if math.isnan(value) else f"{value:.4f}"
+
+
+def _confusion(test: Evaluation) -> str:
+    if len(test.class_names) > _LARGEST_TABLE:
+        return ""
+    rows = [(f"**{name}**", *counts) for name, counts in zip(test.class_names, test.confusion.tolist(), strict=True)]
+    return _table(("right \\ predicted", *test.class_names), rows)
+
+
+def _draw_mistakes(folder: Path, outcome: Outcome) -> str:
+    test = outcome.test
+    worst = test.mistakes[:_SHOWN_MISTAKES]
+    if not len(worst):
+        return f"None: all {len(test.truth):,} test examples were classified correctly."
+    names = test.class_names
+    captions = [f"{names[test.predicted[i]]} ({test.confidence[i]:.2f})\nright: {names[test.truth[i]]}" for i in worst]
+    images = [outcome.data.splits[test.split].image(int(i)) for i in worst]
+    draw_contact_sheet(images, captions, folder / "mistakes.png", title="Worst mistakes: what the model said, and what is right")
+    rows = [
+        (int(i), outcome.data.splits[test.split].ids[i], names[test.truth[i]], names[test.predicted[i]], f"{test.confidence[i]:.4f}")
+        for i in worst
+    ]
+    table = _table(("position", "id", "right", "predicted", "probability"), rows)
+    count = f"{len(test.mistakes):,} of {len(test.truth):,} test examples are wrong; the {len(worst)} most confident:"
+    return f"{count}\n\n![Contact sheet of the worst mistakes](mistakes.png)\n\n{table}"
+
+
+def _model(outcome: Outcome) -> str:
+    row = info(outcome.recipe.model.name)
+    paper = row.paper
+    changed = f" Changes: {outcome.recipe.model.overrides}." if outcome.recipe.model.overrides else ""
+    return (
+        f"`{row.name}`: {row.summary} {outcome.parameters:,} trainable parameters.{changed}\n\n"
+        f"{paper.authors}: {paper.title}. {paper.venue or 'arXiv'}, {paper.year}, {row.table}. <{paper.url}>"
+    )
+
+
+def _data(data: Dataset) -> str:
+    shape = " x ".join(map(str, data.image_shape)) if data.image_shape else f"various sizes, {data.channels} channels"
+    rows = [(name, f"{len(split):,}") for name, split in data.splits.items()]
+    facts = [f"- {key}: {value}" for key, value in data.facts.items() if key != "counts"]
+    head = f"`{data.name}`: {data.num_classes} classes, pictures of {shape}."
+    return "\n\n".join([head, _table(("split", "examples"), rows), "\n".join(facts)])
+
+
+def _reproduce(outcome: Outcome) -> str:
+    same = "Runs with the same recipe, seed and machine end with the same weights, bit for bit."
+    promise = same if outcome.recipe.train.deterministic else "The run was not deterministic: figures differ a little from run to run."
+    return (
+        f"```shell\n{outcome.command}\n```\n\nor, from this folder alone, `canon train recipe.toml --out AGAIN`. {promise}\n\n"
+        f"```toml\n{recipe_toml(outcome.recipe).strip()}\n```"
+    )
+
+
+def _table(head, rows) -> str:
+    def line(cells) -> str:
+        return "| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |"
+
+    return "\n".join([line(head), "|" + " --- |" * len(head), *map(line, rows)])

@@ -1,0 +1,95 @@
+"""`zoo.Model`: a functional Keras model that knows what it is."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import keras
+
+from .. import layers as _layers  # noqa: F401  (registers our layers, so that a saved model loads in a fresh process)
+from .errors import CanonError
+from .fields import read_fields
+from .records import ModelRecord, Preprocessing
+
+
+@keras.saving.register_keras_serializable(package="keras_canon")
+class Model(keras.Model):
+    """A functional `keras.Model` with a record of its variant, overrides, preprocessing, labels and origin of weights.
+
+    The record is part of the config, so it survives `save` and `zoo.load_model`. `keras.models.clone_model` keeps the class but
+    not the record's truth about weights; use `zoo.create` for a second model.
+
+    Args:
+        *args: `inputs` and `outputs`, as for `keras.Model`.
+        record: a `ModelRecord` or its plain data.
+        **kwargs: passed on to `keras.Model`.
+    """
+
+    def __init__(self, *args, record: ModelRecord | Mapping[str, Any] | None = None, **kwargs):
+        super().__init__(*args, **kwargs)
+        if record is not None and not isinstance(record, ModelRecord):
+            record = read_fields(ModelRecord, record, f"the record of model {self.name!r}")
+        self._record = record
+
+    @property
+    def record(self) -> ModelRecord:
+        """What the model knows about itself."""
+        if self._record is None:
+            raise CanonError(f"Model {self.name!r} carries no record: build it with zoo.create or load it with zoo.load_model.")
+        return self._record
+
+    def update_record(
+        self, *, labels: Sequence[str] | None = None, weights: str | None = None, preprocessing: Preprocessing | None = None
+    ) -> None:
+        """Replace the labels, the origin of the weights or the preprocessing in the record; None leaves a field as it is.
+
+        Raises:
+            CanonError: when the number of labels is not the number of classes.
+        """
+        changes: dict[str, Any] = {"weights": weights, "preprocessing": preprocessing}
+        if labels is not None:
+            if len(labels) != self.record.num_classes:
+                raise CanonError(f"Model {self.name!r} has {self.record.num_classes} classes, got {len(labels)} labels.")
+            changes["labels"] = tuple(labels)
+        self._record = dataclasses.replace(self.record, **{key: value for key, value in changes.items() if value is not None})
+
+    def get_config(self) -> dict[str, Any]:
+        """Return the config of the functional model and the record."""
+        return {**super().get_config(), "record": None if self._record is None else self._record.to_config()}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any], custom_objects=None):
+        """Rebuild the model from its config."""
+        config = dict(config)
+        record = config.pop("record", None)
+        model = super().from_config(config, custom_objects)
+        if record is not None:
+            model._record = read_fields(ModelRecord, record, f"the record of model {model.name!r}")
+        return model
+
+
+def load_model(path: str | Path) -> Model:
+    """Load a `.keras` file with our layers registered first, in Keras's safe mode.
+
+    Args:
+        path: a file that `Model.save` or a run wrote (`run/model.keras`).
+
+    Returns:
+        the model, with its record when it is one of ours.
+
+    Raises:
+        CanonError: when the file is missing, is no `.keras` file, is damaged, or needs classes that are not registered.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise CanonError(f"There is no model file {str(path)!r}: give the path of a .keras file, such as run/model.keras.")
+    if path.suffix != ".keras":
+        raise CanonError(f"{str(path)!r} is not a .keras file: load_model reads what model.save('NAME.keras') wrote.")
+    try:
+        return keras.saving.load_model(path)  # type: ignore[return-value]
+    except CanonError:
+        raise
+    except (ValueError, TypeError, KeyError, OSError) as error:
+        reason = str(error).strip().splitlines()[0]
+        raise CanonError(f"{str(path)!r} could not be loaded as a Keras model: {reason}") from error

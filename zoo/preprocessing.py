@@ -1,0 +1,142 @@
+"""Preprocessing of images, in one function of TensorFlow ops that training, `predict` and the exported `bytes` signature share."""
+
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import tensorflow as tf
+
+from .errors import CanonError
+from .model import Model
+from .records import Preprocessing
+
+__all__ = ["Preprocessing", "apply_preprocessing", "decode_image", "preprocess"]
+
+
+def decode_image(encoded: tf.Tensor) -> tf.Tensor:
+    """Decode one JPEG, PNG, GIF (first frame) or BMP image.
+
+    Args:
+        encoded: scalar string tensor.
+
+    Returns:
+        uint8 tensor (H, W, 3).
+    """
+    image = tf.io.decode_image(encoded, channels=3, expand_animations=False)
+    image.set_shape((None, None, 3))
+    return image
+
+
+def apply_preprocessing(images: tf.Tensor, preprocessing: Preprocessing) -> tf.Tensor:
+    """Resize, convert and scale images.
+
+    Args:
+        images: (H, W, C) or (B, H, W, C) of any number type, values 0 to 255, C being 1, 3 (RGB) or 4 (RGBA).
+        preprocessing: the record.
+
+    Returns:
+        float32 tensor (..., size[0], size[1], channels).
+    """
+    images = _convert_channels(tf.cast(images, "float32"), preprocessing.channels)
+    images = _resize(images, preprocessing)
+    if preprocessing.channel_order == "bgr":
+        images = tf.reverse(images, axis=[-1])
+    mean = np.asarray(preprocessing.mean, "float32")
+    std = np.asarray(preprocessing.std, "float32")
+    return (images * np.float32(preprocessing.scale) - mean) / std
+
+
+def _convert_channels(images: tf.Tensor, channels: int) -> tf.Tensor:
+    given = images.shape[-1]
+    if given == channels:
+        return images
+    if given == 4 and channels in (1, 3):
+        images, given = images[..., :3], 3
+    if given == 1 and channels == 3:
+        return tf.repeat(images, 3, axis=-1)
+    if given == 3 and channels == 1:
+        return tf.image.rgb_to_grayscale(images)
+    if given == channels:
+        return images
+    raise CanonError(f"Images with {given} channels cannot become input with {channels}: give images with 1, 3 or {channels} channels.")
+
+
+def _resize(images: tf.Tensor, preprocessing: Preprocessing) -> tf.Tensor:
+    height, width = preprocessing.size
+
+    def to(shape):
+        return tf.image.resize(images, shape, method=preprocessing.interpolation, antialias=preprocessing.antialias)
+
+    if preprocessing.resize == "squash":
+        return to((height, width))
+    given = tf.cast(tf.shape(images)[-3:-1], "float32")
+    if preprocessing.resize == "crop":
+        outer = tf.constant([round(height / preprocessing.fraction), round(width / preprocessing.fraction)], "float32")
+        factor = tf.reduce_max(outer / given)
+        # never below the window, whatever the rounding
+        shape = tf.maximum(tf.cast(tf.round(given * factor), "int32"), [height, width])
+        offset = (shape - [height, width]) // 2
+        return tf.image.crop_to_bounding_box(to(shape), offset[0], offset[1], height, width)
+    inner = tf.constant([round(height * preprocessing.fraction), round(width * preprocessing.fraction)], "float32")
+    factor = tf.reduce_min(inner / given)
+    shape = tf.maximum(tf.cast(tf.round(given * factor), "int32"), 1)
+    offset = ([height, width] - shape) // 2
+    return tf.image.pad_to_bounding_box(to(shape), offset[0], offset[1], height, width)
+
+
+def preprocess(images, model: Model) -> tf.Tensor:
+    """Prepare images for a model with the model's own preprocessing.
+
+    Args:
+        images: an array (H, W, C) or (B, H, W, C) with values 0 to 255; or an encoded image (bytes); or a path; or a list of any of these.
+        model: a `zoo.Model`.
+
+    Returns:
+        float32 tensor (B, height, width, channels), ready for `model.predict`.
+
+    Raises:
+        CanonError: for a missing or unreadable file, or an array that is no image.
+    """
+    record = model.record.preprocessing
+    if record is None:
+        raise CanonError(f"Model {model.name!r} has no preprocessing in its record: its inputs are not images.")
+    if isinstance(images, np.ndarray | tf.Tensor) and len(images.shape) == 4:
+        _warn_when_scaled(images, record, model.name)
+        return apply_preprocessing(tf.convert_to_tensor(images), record)
+    items = images if isinstance(images, Sequence) and not isinstance(images, bytes | str) else [images]
+    if not items:
+        raise CanonError("There are no images to prepare: give at least one array, path or encoded image.")
+    return tf.stack([_prepare_one(item, record, model.name) for item in items])
+
+
+def _prepare_one(item, record: Preprocessing, name: str) -> tf.Tensor:
+    if isinstance(item, str | Path):
+        path = Path(item)
+        if not path.is_file():
+            raise CanonError(f"There is no image file {str(path)!r}: give the path of a JPEG, PNG, GIF or BMP file.")
+        return apply_preprocessing(_decode(path.read_bytes(), repr(str(path))), record)
+    if isinstance(item, bytes):
+        return apply_preprocessing(_decode(item, f"the {len(item)} bytes given"), record)
+    if len(getattr(item, "shape", ())) != 3:
+        raise CanonError(f"An image must be an array (height, width, channels), a path or encoded bytes, got {type(item).__name__}.")
+    _warn_when_scaled(item, record, name)
+    return apply_preprocessing(tf.convert_to_tensor(item), record)
+
+
+def _decode(encoded: bytes, what: str) -> tf.Tensor:
+    try:
+        return decode_image(tf.constant(encoded))
+    except tf.errors.InvalidArgumentError as error:
+        raise CanonError(f"No JPEG, PNG, GIF or BMP image could be read from {what}.") from error
+
+
+def _warn_when_scaled(images, record: Preprocessing, name: str) -> None:
+    """Warn when values look divided by 255 already: they would be scaled twice, which costs accuracy and raises no error."""
+    values = np.asarray(images)
+    if values.size and values.dtype.kind == "f" and 0.0 < float(values.max()) <= 1.0:
+        warnings.warn(
+            f"The images for {name!r} have values up to {float(values.max()):.3g}; its preprocessing expects 0 to 255 "
+            f"and scales by {record.scale:.4g} itself, so pass them unscaled.",
+            stacklevel=4,
+        )
