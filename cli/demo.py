@@ -25,7 +25,7 @@ def demo(
 
     Example: canon demo
     """
-    console = Console(highlight=False)
+    console = Console(highlight=False, soft_wrap=True)
     console.print("Loading TensorFlow ...")
     load_tensorflow()
     from .. import serving, training
@@ -49,6 +49,7 @@ def demo(
     picture, truth = data.test.image(index), data.class_names[int(data.test.labels[index])]
     with serving.Server(out / "saved_models", port=0, quiet=True) as server:
         url = f"{server.url}/v1/models/lenet5:predict"
+        _ask(url, _png(picture))  # the first request traces the graph; the second is what a client waits for
         probabilities, milliseconds = _ask(url, _png(picture))
     best = max(range(len(probabilities)), key=probabilities.__getitem__)
     _show(console, picture, data.class_names, probabilities)

@@ -9,7 +9,8 @@ from rich.console import Console
 from rich.table import Table
 
 from ..zoo import info, list_models
-from ..zoo.records import ModelInfo
+from ..zoo.cards import shape_walk
+from ..zoo.records import ModelInfo, Preprocessing, WeightsRecord
 
 
 def complete_model(incomplete: str) -> list[str]:
@@ -33,12 +34,12 @@ def list_command(
     if as_json:
         print(json.dumps([asdict(row) for row in rows], indent=2))
         return
-    table = Table(box=None, pad_edge=False)
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
     for title in ("name", "year", "family", "parameters", "mult-adds", "input", "weights"):
         table.add_column(title, justify="right" if title in ("parameters", "mult-adds") else "left", no_wrap=True)
     for row in rows:
         weights = ", ".join(record.tag for record in row.weights) or "-"
-        shape = " x ".join(map(str, row.input_shape))
+        shape = "x".join(map(str, row.input_shape))
         table.add_row(row.name, str(row.year), row.family, f"{row.trainable_parameters:,}", _macs(row.gmacs), shape, weights)
     Console().print(table)
     if not rows:
@@ -49,13 +50,13 @@ def info_command(
     name: Annotated[str, typer.Argument(help="Name of a model; `canon list` shows all.", autocompletion=complete_model)],
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a card.")] = False,
 ) -> None:
-    """Show the card of one model: paper, sizes, preprocessing, features, weights.
+    """Show the card of one model: paper, sizes, features, preprocessing, shapes by stage, weights.
 
     Example: canon info lenet5
     """
     row = info(name)
     if as_json:
-        print(json.dumps(asdict(row), indent=2))
+        print(json.dumps({**asdict(row), "shape_walk": shape_walk(name)}, indent=2))
         return
     table = Table.grid(padding=(0, 2))
     table.add_column(style="bold", no_wrap=True)
@@ -81,15 +82,43 @@ def _card(row: ModelInfo) -> list[tuple[str, str]]:
     if row.features:
         card.append(("features", ", ".join(f"{name} (stride {stride})" for name, stride in row.features.items())))
     if row.preprocessing:
-        p = row.preprocessing
-        rule = {"squash": "resized", "crop": f"centre crop of {p.fraction:.3g}", "pad": f"fitted into {p.fraction:.3g} of the field"}
-        colour = "grey" if p.channels == 1 else f"{p.channels} channels, {p.channel_order}"
-        scale = f"x {p.scale:.5g}, minus {_numbers(p.mean)}, over {_numbers(p.std)}"
-        card.append(("preprocessing", f"{p.size[0]} x {p.size[1]} {colour}, {rule[p.resize]} ({p.interpolation}); values 0 to 255 {scale}"))
-    weights = ", ".join(f"{record.tag} ({record.licence})" for record in row.weights)
-    card.append(("weights", weights or "none published yet: canon train a recipe of your own"))
-    card.append(("use", f'zoo.create("{row.name}", num_classes={row.num_classes})'))
+        card.append(("preprocessing", _preparation(row.preprocessing)))
+    card += _walk(shape_walk(row.name))
+    for record in row.weights:
+        card += _published(record)
+    if not row.weights:
+        card.append(("weights", "none published yet: canon train a recipe of your own"))
+    weights = f', weights="{row.weights[0].tag}"' if row.weights else ""
+    card.append(("use", f'zoo.create("{row.name}"{weights}, num_classes={row.num_classes})'))
     return card
+
+
+def _preparation(record: Preprocessing) -> str:
+    rules = {
+        "squash": "resized",
+        "crop": f"centre crop of {record.fraction:.3g}",
+        "pad": f"fitted into {record.fraction:.3g} of the field",
+    }
+    colour = "grey" if record.channels == 1 else f"{record.channels} channels, {record.channel_order}"
+    scale = f"x {record.scale:.5g}, minus {_numbers(record.mean)}, over {_numbers(record.std)}"
+    size = f"{record.size[0]} x {record.size[1]}"
+    return f"{size} {colour}, {rules[record.resize]} ({record.interpolation}); values 0 to 255 {scale}"
+
+
+def _walk(lines: tuple[str, ...]) -> list[tuple[str, str]]:
+    return [("shapes" if index == 0 else "", line) for index, line in enumerate(lines)]
+
+
+def _published(record: WeightsRecord) -> list[tuple[str, str]]:
+    """Lines on one set of weights: where it is, whether its hash is known, what was measured, how to prepare images."""
+    algorithm = record.hash.partition(":")[0]
+    checked = f"{algorithm} checked" if algorithm else "its publisher lists no hash: the first download tells its sha256"
+    accuracy = f", top-1 {record.accuracy:.4g} on {record.dataset}" if record.accuracy is not None else ""
+    return [
+        ("weights", f"{record.tag} ({record.licence}{accuracy}; {checked})"),
+        ("", record.url),
+        ("", f"input {_preparation(record.preprocessing)}"),
+    ]
 
 
 def _numbers(values: tuple[float, ...]) -> str:

@@ -32,7 +32,7 @@ def predict(
         return
     table = Table(box=None, pad_edge=False)
     for title in ("image", "class", "probability"):
-        table.add_column(title, justify="right" if title == "probability" else "left")
+        table.add_column(title, justify="right" if title == "probability" else "left", overflow="fold")
     for path, row in zip(images, answers, strict=True):
         for position, (label, probability) in enumerate(row):
             table.add_row(str(path) if position == 0 else "", label, f"{probability:.4f}")

@@ -6,6 +6,7 @@ from .additive_attention import AdditiveAttention
 from .attention_masks import causal_mask
 from .auxiliary_head import AuxiliaryHead
 from .bidirectional import Bidirectional
+from .class_maps import ClassMaps2D
 from .class_token import ClassToken
 from .connection_table import LENET5_C3_TABLE, ConnectionTableConv2D
 from .conv_norm_activation import ConvNormActivation, DepthwiseConvNormActivation
@@ -17,8 +18,10 @@ from .depthwise_separable import DepthwiseSeparableConv2D
 from .drop_connect import DropConnectDense
 from .echo_state import EchoStateCell
 from .elman_cell import ElmanCell
+from .ensemble_average import EnsembleAverage
 from .feedforward import FeedForward
 from .fire import FireModule
+from .first_step import FirstStep
 from .gated_convolution import GatedConv1D, GatedConv2D, gated_linear_unit
 from .global_pooling import GlobalPooling
 from .group_normalization import GroupNormalization
@@ -83,6 +86,7 @@ __all__ = [
     "Bidirectional",
     "BottleneckResidualBlock",
     "CTCBeams",
+    "ClassMaps2D",
     "ClassToken",
     "ConnectionTableConv2D",
     "ConvNeXtBlock",
@@ -94,8 +98,10 @@ __all__ = [
     "DropConnectDense",
     "EchoStateCell",
     "ElmanCell",
+    "EnsembleAverage",
     "FeedForward",
     "FireModule",
+    "FirstStep",
     "GRUCell",
     "GatedConv1D",
     "GatedConv2D",

@@ -28,8 +28,9 @@ class _AdaptivePooling2D(keras.layers.Layer):
     """What average and max share; abstract: a subclass pools by one of three roads.
 
     - `_pool_even`: windows side by side, plain pooling, several times faster than the next.
-    - `_pool_uneven`: Keras's kernel, for known sizes from 2 on (on an axis of one position its max pooling ends the process).
-    - `_pool_axis`: any windows along one axis, for sizes unknown until the layer runs.
+    - `_pool_uneven`: Keras's kernel, for known sizes. Not where an axis has one position or one window: it then pools over more
+      positions than there are, on which TensorFlow's max pooling ends the process.
+    - `_pool_axis`: any windows along one axis, for what remains, sizes unknown until the layer runs above all.
     """
 
     def __init__(self, output_size, **kwargs):
@@ -44,7 +45,7 @@ class _AdaptivePooling2D(keras.layers.Layer):
         sizes = inputs.shape[1:3]
         if None not in sizes and all(size and size % bins == 0 for size, bins in zip(sizes, self.output_size, strict=True)):
             return self._pool_even(inputs, tuple(size // bins for size, bins in zip(sizes, self.output_size, strict=True)))
-        if None not in sizes and min(sizes) > 1:
+        if None not in sizes and min(*sizes, *self.output_size) > 1:
             return self._pool_uneven(inputs)
         return self._pool_axis(self._pool_axis(inputs, self.output_size[0], 1), self.output_size[1], 2)
 

@@ -22,10 +22,13 @@ class AdditiveAttention(keras.layers.Layer):
         kernel_initializer: initialiser of W_a, U_a and v_a; each gets one of its own.
 
     Call arguments:
-        query: s, one step (B, query width) or many (B, T, query width).
-        values: h, (B, S, values width).
+        query: s_(i-1), decoder states.
+        values: h, encoder states.
         keys: U_a h + b, from `project_values(values)`, so that a loop over steps computes it once; None computes it.
         values_mask: boolean (B, S), False at padding; Keras fills it.
+
+    Input shape:
+        query (B, query width) for one step or (B, T, query width) for many; values (B, S, values width)
 
     Output shape:
         the context (B, [T,] values width) and the weights (B, [T,] S).

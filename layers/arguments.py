@@ -19,7 +19,7 @@ def real(name: str, value: Any, minimum: float | None = None, maximum: float | N
     """Return `value` as a float within [minimum, maximum], both ends included."""
     low = float("-inf") if minimum is None else minimum
     high = float("inf") if maximum is None else maximum
-    if isinstance(value, bool) or not isinstance(value, Real) or not low <= value <= high:
+    if isinstance(value, bool) or not isinstance(value, Real) or not low <= float(value) <= high:
         bounds = {(True, True): "a number", (False, True): f"at least {minimum}", (True, False): f"at most {maximum}"}
         allowed = bounds.get((minimum is None, maximum is None), f"between {minimum} and {maximum}")
         raise ValueError(f"{name} must be {allowed}, got {value!r}.")

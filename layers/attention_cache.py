@@ -26,7 +26,7 @@ def _write(slots, steps, position):
     return keras.ops.where(inside, steps, slots)
 
 
-def extend_cache(cache: dict, key, value, mask=None) -> tuple[dict, object, object]:
+def extend_cache(cache: dict, key, value, mask=None) -> tuple:
     """Write new steps into a cache.
 
     Args:

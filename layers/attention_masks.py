@@ -38,8 +38,24 @@ def head_mask(name: str, mask):
 def causal_mask(query_length, key_length):
     """Return the (T, S) mask that hides the future, aligned at the right.
 
-    Query i is the step i + S - T of the keys, so that with fewer queries than keys the last query sees every key; with
-    S = T it is the lower triangle. Both lengths may be tensors.
+    m_ij = (j <= i + S - T)        (1)
+
+    With fewer queries than keys the last query sees every key; with S = T it is the lower triangle.
+
+    Args:
+        query_length: T, an integer or a tensor.
+        key_length: S, an integer or a tensor.
+
+    Returns:
+        a boolean tensor (T, S), True where a query may look.
+
+    Reference:
+        Vaswani et al., 2017, "Attention Is All You Need", section 3.2.3 (for S = T), arXiv:1706.03762.
+
+    Example:
+        >>> from keras_canon.layers import causal_mask
+        >>> print(causal_mask(2, 3).numpy().tolist())
+        [[True, True, False], [True, True, True]]
     """
     queries = keras.ops.expand_dims(keras.ops.arange(query_length), 1)
     return keras.ops.arange(key_length) <= queries + (key_length - query_length)

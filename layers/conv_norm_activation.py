@@ -46,6 +46,7 @@ class _ConvolutionUnit(keras.layers.Layer):
             self.batch_normalization = keras.layers.BatchNormalization(
                 momentum=self.momentum,
                 epsilon=self.epsilon,
+                scale=self.gamma_initializer is not None,
                 gamma_initializer=fresh_initializer(self.gamma_initializer),
                 dtype=self.dtype_policy,
                 name="normalization",
@@ -106,7 +107,8 @@ class ConvNormActivation(_ConvolutionUnit):
         activation: g, a Keras activation, or None for none.
         use_bias: b; None means only where there is no normalisation.
         kernel_initializer: W; He et al.'s normal initialiser by default.
-        gamma_initializer: gamma; "zeros" on the last unit of a residual branch starts the block as the identity.
+        gamma_initializer: gamma; "zeros" on the last unit of a residual branch starts the block as the identity; None for a
+            normalisation without gamma, which a ReLU and the next kernel make up for.
         kernel_regularizer: of W.
 
     Input shape: (batch, height, width, channels). Output shape: (batch, new_height, new_width, filters).

@@ -26,6 +26,9 @@ def ctc_feasible(labels, label_lengths, logit_lengths, num_classes, blank=0):
     Returns:
         booleans of shape (batch,).
 
+    Reference:
+        Graves, Fernandez, Gomez, Schmidhuber, 2006, "Connectionist Temporal Classification", section 3, ICML 2006.
+
     Example:
         >>> from keras_canon.layers import ctc_feasible
         >>> print(ctc_feasible([[1, 1], [1, 2]], [2, 2], [2, 2], num_classes=3).numpy().tolist())

@@ -55,7 +55,9 @@ class EchoStateCell(keras.layers.Layer):
         self.input_scale = arguments.real("input_scale", input_scale, 0.0)
         self.bias_scale = arguments.real("bias_scale", bias_scale, 0.0)
         self.leak = share("leak", leak)
-        self.seed = seed if seed is None else arguments.positive_integer("seed", seed + 1) - 1
+        if seed is not None and (not isinstance(seed, int) or seed < 0):
+            raise ValueError(f"seed must be None or an integer of at least 0, got {seed!r}.")
+        self.seed = seed
         self.state_size = self.output_size = self.units
 
     def build(self, input_shape):

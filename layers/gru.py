@@ -45,7 +45,7 @@ class GRU(RecurrentLayer):
         seed: seed of the dropout.
 
     Input shape:
-        (batch, time, features), batch and time of any size; `initial_state`, h (batch, units) or a list of it.
+        (batch, time, features), both sizes may be unknown, time at least 1; `initial_state`, h (batch, units) or a list of it.
 
     Output shape:
         (batch, units), or (batch, time, units) with `return_sequences`; with `return_state` a tuple of this and h.

@@ -95,12 +95,15 @@ class GRUCell(RecurrentCell):
         if self.bias is not None and self.reset_after:
             recurrent = recurrent + self.bias[1]
         update, reset = keras.ops.split(self.recurrent_activation(projected[:, :gates] + recurrent[:, :gates]), 2, axis=1)
-        summed = reset * recurrent[:, gates:]
-        if not self.reset_after:
-            summed = keras.ops.matmul(reset * hidden, self.recurrent_kernel[:, gates:])
-        candidate = self.activation(projected[:, gates:] + summed)
+        candidate = self.activation(projected[:, gates:] + self._of_the_past(hidden, reset, recurrent[:, gates:]))
         hidden = update * hidden + (1 - update) * candidate
         return hidden, [hidden]
+
+    def _of_the_past(self, hidden, reset, recurrent):
+        """Return what the candidate takes from h_{t-1}: the last term of (3) or of (3')."""
+        if self.reset_after:
+            return reset * recurrent
+        return keras.ops.matmul(reset * hidden, self.recurrent_kernel[:, 2 * self.units :])
 
     def get_config(self):
         return {

@@ -19,14 +19,17 @@ from .recurrent_kernel import (
     Kernel,
     array,
     array_of,
+    backwards,
     compiled,
+    cut,
     differentiated,
     flat_parameters,
+    forwards,
+    length_of,
     pad,
     project,
     projection_gradients,
     recurrent_gradient,
-    repeat,
 )
 
 
@@ -66,15 +69,15 @@ def _trainable(weights, inputs, states, keep):
 
     @differentiated
     def _run(inputs, kernel, recurrent_kernel, bias, recurrent_bias, hidden):
-        length = keras.ops.shape(inputs)[0]
+        length = length_of(inputs)
         projected = project(pad(inputs), kernel, bias)
         gates, padded_outputs, final = _forward(projected, recurrent_kernel, recurrent_bias, hidden, keep, length)
-        outputs = padded_outputs[:length]
+        outputs = cut(padded_outputs, inputs)
 
         def gradient(to_outputs, to_hidden):
             upstream = (pad(to_outputs), to_hidden)
             at_state, at_inputs, to_hidden = _backward(upstream, recurrent_kernel, gates, padded_outputs, hidden, length)
-            at_state, at_inputs = at_state[:length], at_inputs[:length]
+            at_state, at_inputs = cut(at_state, inputs), cut(at_inputs, inputs)
             to_inputs, to_kernel, to_bias = projection_gradients(inputs, kernel, at_inputs)
             to_recurrent = recurrent_gradient(hidden, outputs, at_state)
             return to_inputs, to_kernel, to_recurrent, to_bias, keras.ops.sum(at_state, axis=(0, 1)), to_hidden
@@ -104,7 +107,7 @@ def _forward(projected, recurrent_kernel, recurrent_bias, hidden, keep, length):
         return hidden, gates, outputs.write(time, hidden)
 
     steps = keras.ops.shape(projected)[0]
-    hidden, gates, outputs = repeat(length, steps, _body, (hidden, array(projected, steps, 4 * units), array(hidden, steps)))
+    hidden, gates, outputs = forwards(length, steps, _body, (hidden, array(projected, steps, 4 * units), array(hidden, steps)))
     return gates.stack(), outputs.stack(), hidden
 
 
@@ -119,15 +122,14 @@ def _backward(upstream, recurrent_kernel, gates, outputs, initial, length):
     factors = keras.ops.concatenate(factors, axis=2)
     transposed = keras.ops.transpose(recurrent_kernel)
 
-    def _body(index, to_hidden, through, kept):
-        time = length - 1 - index
+    def _body(time, to_hidden, through, kept):
         to_hidden = to_hidden + to_outputs[time]
         through = through.write(time, through.read(time) * keras.ops.concatenate([to_hidden, to_hidden, to_hidden], axis=1))
         to_previous = keras.ops.matmul(through.read(time), transposed) + to_hidden * update[time]
         return to_previous, through, kept.write(time, to_hidden)
 
     steps = keras.ops.shape(gates)[0]
-    to_hidden, through, kept = repeat(length, steps, _body, (to_hidden, array_of(factors), array(initial, steps)))
+    to_hidden, through, kept = backwards(length, steps, _body, (to_hidden, array_of(factors), array(initial, steps)))
     through = through.stack()
     at_inputs = keras.ops.concatenate([through[:, :, : 2 * initial.shape[-1]], kept.stack() * into_candidate], axis=2)
     return through, at_inputs, to_hidden

@@ -1,5 +1,7 @@
 """The inception module of GoogLeNet."""
 
+from typing import Any
+
 import keras
 
 from .arguments import integers, positive_integer
@@ -26,6 +28,7 @@ class InceptionModule(ParallelBranches):
         activation: g.
         kernel_initializer: of every kernel.
         kernel_regularizer: of every kernel.
+        gamma_initializer: of gamma in the batch normalisations; None leaves gamma out.
 
     Input shape: (batch, height, width, channels).
     Output shape: (batch, height, width, filters[0] + filters[2] + filters[4] + filters[5]).
@@ -53,9 +56,11 @@ class InceptionModule(ParallelBranches):
         activation="relu",
         kernel_initializer="he_normal",
         kernel_regularizer=None,
+        gamma_initializer: Any = "ones",
         **kwargs,
     ):
-        super().__init__(normalization, momentum, epsilon, activation, kernel_initializer, kernel_regularizer, **kwargs)
+        shared = (momentum, epsilon, activation, kernel_initializer, kernel_regularizer, gamma_initializer)
+        super().__init__(normalization, *shared, **kwargs)
         if not isinstance(filters, list | tuple):
             raise ValueError(f"filters must be six integers, got {filters!r}.")
         self.filters = integers("filters", filters, 6)

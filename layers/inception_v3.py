@@ -4,6 +4,8 @@ All use batch normalisation after each convolution. Letters A to E count the kin
 A at 35 x 35, B halves, C at 17 x 17, D halves, E at 8 x 8.
 """
 
+from typing import Any
+
 import keras
 
 from .arguments import one_of, positive_integer
@@ -40,6 +42,7 @@ class InceptionV3A(_AverageBranch):
         activation: g.
         kernel_initializer: of every kernel.
         kernel_regularizer: of every kernel.
+        gamma_initializer: of gamma in the batch normalisations; None leaves gamma out, as the authors' code does.
 
     Input shape: (batch, height, width, channels). Output shape: (batch, height, width, 224 + pool_filters).
     Image maps carry no mask, so none is taken.
@@ -66,9 +69,11 @@ class InceptionV3A(_AverageBranch):
         activation="relu",
         kernel_initializer="he_normal",
         kernel_regularizer=None,
+        gamma_initializer: Any = "ones",
         **kwargs,
     ):
-        super().__init__(count_padding, momentum, epsilon, activation, kernel_initializer, kernel_regularizer, **kwargs)
+        shared = (momentum, epsilon, activation, kernel_initializer, kernel_regularizer, gamma_initializer)
+        super().__init__(count_padding, *shared, **kwargs)
         self.pool_filters = positive_integer("pool_filters", pool_filters)
         self.branch_1x1 = self.convolution("branch_1x1", 64, 1)
         self.branch_5x5_1 = self.convolution("branch_5x5_1", 48, 1)
@@ -101,7 +106,7 @@ class InceptionV3C(_AverageBranch):
     Args:
         width: channels inside the factorised branches; 128, 160, 160, 192 in the four modules.
         count_padding: whether the average divides by 9 at the border too (torchvision) or by the positions inside the map.
-        momentum, epsilon, activation, kernel_initializer, kernel_regularizer: as in `InceptionV3A`.
+        momentum, epsilon, activation, kernel_initializer, kernel_regularizer, gamma_initializer: as in `InceptionV3A`.
 
     Input shape: (batch, height, width, channels). Output shape: (batch, height, width, 768).
     Image maps carry no mask, so none is taken.
@@ -127,9 +132,11 @@ class InceptionV3C(_AverageBranch):
         activation="relu",
         kernel_initializer="he_normal",
         kernel_regularizer=None,
+        gamma_initializer: Any = "ones",
         **kwargs,
     ):
-        super().__init__(count_padding, momentum, epsilon, activation, kernel_initializer, kernel_regularizer, **kwargs)
+        shared = (momentum, epsilon, activation, kernel_initializer, kernel_regularizer, gamma_initializer)
+        super().__init__(count_padding, *shared, **kwargs)
         self.width = positive_integer("width", width)
         self.branch_1x1 = self.convolution("branch_1x1", 192, 1)
         self.branch_7x7_1 = self.convolution("branch_7x7_1", self.width, 1)
@@ -165,7 +172,7 @@ class InceptionV3E(_AverageBranch):
 
     Args:
         count_padding: whether the average divides by 9 at the border too (torchvision) or by the positions inside the map.
-        momentum, epsilon, activation, kernel_initializer, kernel_regularizer: as in `InceptionV3A`.
+        momentum, epsilon, activation, kernel_initializer, kernel_regularizer, gamma_initializer: as in `InceptionV3A`.
 
     Input shape: (batch, height, width, channels). Output shape: (batch, height, width, 2048).
     Image maps carry no mask, so none is taken.
@@ -190,9 +197,11 @@ class InceptionV3E(_AverageBranch):
         activation="relu",
         kernel_initializer="he_normal",
         kernel_regularizer=None,
+        gamma_initializer: Any = "ones",
         **kwargs,
     ):
-        super().__init__(count_padding, momentum, epsilon, activation, kernel_initializer, kernel_regularizer, **kwargs)
+        shared = (momentum, epsilon, activation, kernel_initializer, kernel_regularizer, gamma_initializer)
+        super().__init__(count_padding, *shared, **kwargs)
         self.branch_1x1 = self.convolution("branch_1x1", 320, 1)
         self.branch_3x3_1 = self.convolution("branch_3x3_1", 384, 1)
         self.branch_3x3_2a = self.convolution("branch_3x3_2a", 384, (1, 3))

@@ -1,5 +1,7 @@
 """The two modules of Inception v3 that halve the map while they widen it."""
 
+from typing import Any
+
 import keras
 
 from .parallel_branches import ParallelBranches
@@ -32,6 +34,7 @@ class InceptionV3B(_Reduction):
         activation: g.
         kernel_initializer: of every kernel.
         kernel_regularizer: of every kernel.
+        gamma_initializer: of gamma in the batch normalisations; None leaves gamma out, as the authors' code does.
 
     Input shape: (batch, height, width, channels), at least 3 x 3.
     Output shape: (batch, (height - 3) // 2 + 1, (width - 3) // 2 + 1, 480 + channels).
@@ -50,8 +53,17 @@ class InceptionV3B(_Reduction):
         (1, 3, 3, 768)
     """
 
-    def __init__(self, momentum=0.9, epsilon=1e-3, activation="relu", kernel_initializer="he_normal", kernel_regularizer=None, **kwargs):
-        super().__init__(momentum, epsilon, activation, kernel_initializer, kernel_regularizer, **kwargs)
+    def __init__(
+        self,
+        momentum=0.9,
+        epsilon=1e-3,
+        activation="relu",
+        kernel_initializer="he_normal",
+        kernel_regularizer=None,
+        gamma_initializer: Any = "ones",
+        **kwargs,
+    ):
+        super().__init__(momentum, epsilon, activation, kernel_initializer, kernel_regularizer, gamma_initializer, **kwargs)
         self.branch_3x3 = self.convolution("branch_3x3", 384, 3, strides=2, padding="valid")
         self.branch_3x3_double_1 = self.convolution("branch_3x3_double_1", 64, 1)
         self.branch_3x3_double_2 = self.convolution("branch_3x3_double_2", 96, 3)
@@ -74,7 +86,7 @@ class InceptionV3D(_Reduction):
     with 192 -> 320 and 192 -> 192 -> 192 -> 192 channels beside those of the input.
 
     Args:
-        momentum, epsilon, activation, kernel_initializer, kernel_regularizer: as in `InceptionV3B`.
+        momentum, epsilon, activation, kernel_initializer, kernel_regularizer, gamma_initializer: as in `InceptionV3B`.
 
     Input shape: (batch, height, width, channels), at least 3 x 3.
     Output shape: (batch, (height - 3) // 2 + 1, (width - 3) // 2 + 1, 512 + channels).
@@ -92,8 +104,17 @@ class InceptionV3D(_Reduction):
         (1, 3, 3, 1280)
     """
 
-    def __init__(self, momentum=0.9, epsilon=1e-3, activation="relu", kernel_initializer="he_normal", kernel_regularizer=None, **kwargs):
-        super().__init__(momentum, epsilon, activation, kernel_initializer, kernel_regularizer, **kwargs)
+    def __init__(
+        self,
+        momentum=0.9,
+        epsilon=1e-3,
+        activation="relu",
+        kernel_initializer="he_normal",
+        kernel_regularizer=None,
+        gamma_initializer: Any = "ones",
+        **kwargs,
+    ):
+        super().__init__(momentum, epsilon, activation, kernel_initializer, kernel_regularizer, gamma_initializer, **kwargs)
         self.branch_3x3_1 = self.convolution("branch_3x3_1", 192, 1)
         self.branch_3x3_2 = self.convolution("branch_3x3_2", 320, 3, strides=2, padding="valid")
         self.branch_7x7x3_1 = self.convolution("branch_7x7x3_1", 192, 1)

@@ -19,9 +19,12 @@ class LearnedPositionEmbedding(keras.layers.Layer):
         embeddings_initializer: initialiser of P.
 
     Call arguments:
-        inputs: x, (B, T, width).
+        inputs: x.
         offset: position of the first step, an integer or a tensor (B,) with one for each row, for decoding with a cache.
             A position beyond the table that is known only while running gives NaN, never a quietly wrong row.
+
+    Input shape:
+        (B, T, width)
 
     Output shape:
         (B, T, width)

@@ -30,10 +30,13 @@ class LocalAttention(keras.layers.Layer):
         kernel_initializer: initialiser of W_a, W_p and v_p; each gets one of its own.
 
     Call arguments:
-        query: h_t, one step (B, query width) or many (B, T, query width).
-        values: h_s, (B, S, values width).
+        query: h_t, decoder states.
+        values: h_s, encoder states.
         values_mask: boolean (B, S), False at padding; Keras fills it.
         position: t of the first query for "monotonic", an integer or a tensor (B,).
+
+    Input shape:
+        query (B, query width) for one step or (B, T, query width) for many; values (B, S, values width)
 
     Output shape:
         the context (B, [T,] values width) and the weights (B, [T,] S).

@@ -15,8 +15,8 @@ class LocationAwareAttention(keras.layers.Layer):
 
     f_i = F * a_(i-1)  (a convolution along the values)        (8)
     e_ij = w^T tanh(W s_(i-1) + V h_j + U f_ij + b)        (9)
-    a_ij = exp(beta e_ij) / sum over k of exp(beta e_ik)        (10, sharpening by beta)
-    a_ij = sigmoid(e_ij) / sum over k of sigmoid(e_ik)        (11, smoothing)
+    a_ij = exp(beta e_ij) / sum over k of exp(beta e_ik)        (section 2.3, sharpening by beta)
+    a_ij = sigmoid(e_ij) / sum over k of sigmoid(e_ik)        (section 2.3, smoothing)
 
     One call is one step. The weights it returns are the `state` of the next call.
 
@@ -29,11 +29,14 @@ class LocationAwareAttention(keras.layers.Layer):
         kernel_initializer: initialiser of F, U, V, W and w; each gets one of its own.
 
     Call arguments:
-        query: s_(i-1), (B, query width).
-        values: h, (B, S, values width).
+        query: s_(i-1), the decoder state of one step.
+        values: h, encoder states.
         state: a_(i-1), (B, S); None is zeros, before the first step.
         keys: V h + b, from `project_values(values)`, so that a loop over steps computes it once; None computes it.
         values_mask: boolean (B, S), False at padding; Keras fills it.
+
+    Input shape:
+        query (B, query width); values (B, S, values width)
 
     Output shape:
         the context (B, values width) and the weights (B, S).
@@ -42,8 +45,8 @@ class LocationAwareAttention(keras.layers.Layer):
         ValueError: a size below 1; `sharpening` not positive, or other than 1 with `smoothing`; at build, other axes.
 
     Reference:
-        Chorowski, Bahdanau, Serdyuk, Cho, Bengio, 2015, "Attention-Based Models for Speech Recognition", sections 2.2 and
-        2.3, equations 8 to 11, arXiv:1506.07503.
+        Chorowski, Bahdanau, Serdyuk, Cho, Bengio, 2015, "Attention-Based Models for Speech Recognition", section 2.2,
+        equations 8 and 9, and section 2.3, arXiv:1506.07503.
 
     Example:
         >>> import keras

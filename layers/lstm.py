@@ -44,7 +44,7 @@ class LSTM(RecurrentLayer):
         seed: seed of the dropout.
 
     Input shape:
-        (batch, time, features), batch and time of any size; `initial_state`, a list of h and c (batch, units).
+        (batch, time, features), both sizes may be unknown, time at least 1; `initial_state`, a list of h and c (batch, units).
 
     Output shape:
         (batch, units), or (batch, time, units) with `return_sequences`; with `return_state` a tuple of this and h and c.

@@ -20,14 +20,17 @@ from .recurrent_kernel import (
     Kernel,
     array,
     array_of,
+    backwards,
     compiled,
+    cut,
     differentiated,
     flat_parameters,
+    forwards,
+    length_of,
     pad,
     project,
     projection_gradients,
     recurrent_gradient,
-    repeat,
 )
 
 
@@ -49,15 +52,15 @@ def _trainable(weights, inputs, states, keep):
 
     @differentiated
     def _run(inputs, kernel, recurrent_kernel, bias, hidden, cell):
-        length = keras.ops.shape(inputs)[0]
+        length = length_of(inputs)
         projected = project(pad(inputs), kernel, bias)
         gates, outputs, cells, *final = _forward(projected, recurrent_kernel, hidden, cell, keep, length)
-        outputs = outputs[:length]
+        outputs = cut(outputs, inputs)
 
         def gradient(to_outputs, to_hidden, to_cell):
             upstream = (pad(to_outputs), to_hidden, to_cell)
             through, to_hidden, to_cell = _backward(upstream, recurrent_kernel, gates, cells, cell, keep, length)
-            through = through[:length]
+            through = cut(through, inputs)
             to_inputs, to_kernel, to_bias = projection_gradients(inputs, kernel, through)
             return to_inputs, to_kernel, recurrent_gradient(hidden, outputs, through), to_bias, to_hidden, to_cell
 
@@ -88,7 +91,7 @@ def _forward(projected, recurrent_kernel, hidden, cell, keep, length):
 
     steps = keras.ops.shape(projected)[0]
     state = (hidden, cell, array(projected, steps), array(hidden, steps), array(cell, steps))
-    hidden, cell, gates, outputs, cells = repeat(length, steps, _body, state)
+    hidden, cell, gates, outputs, cells = forwards(length, steps, _body, state)
     return gates.stack(), outputs.stack(), cells.stack(), hidden, cell
 
 
@@ -107,8 +110,7 @@ def _backward(upstream, recurrent_kernel, gates, cells, initial_cell, keep, leng
         factors, into_cell, forget = factors * real, into_cell * real, forget * real + (1 - real)
     transposed = keras.ops.transpose(recurrent_kernel)
 
-    def _body(index, to_hidden, to_cell, through):
-        time = length - 1 - index
+    def _body(time, to_hidden, to_cell, through):
         to_hidden = to_hidden + to_outputs[time]
         to_cell = to_cell + to_hidden * into_cell[time]
         through = through.write(time, through.read(time) * keras.ops.concatenate([to_cell, to_cell, to_cell, to_hidden], axis=1))
@@ -118,7 +120,7 @@ def _backward(upstream, recurrent_kernel, gates, cells, initial_cell, keep, leng
         return to_previous, to_cell * forget[time], through
 
     state = (to_hidden, to_cell, array_of(factors))
-    to_hidden, to_cell, through = repeat(length, keras.ops.shape(gates)[0], _body, state)
+    to_hidden, to_cell, through = backwards(length, keras.ops.shape(gates)[0], _body, state)
     return through.stack(), to_hidden, to_cell
 
 

@@ -22,6 +22,9 @@ def masked_softmax(scores, mask=None):
     Returns:
         the weights w in the dtype of `scores`.
 
+    Reference:
+        Vaswani et al., 2017, "Attention Is All You Need", section 3.2.3 (masking inside the softmax), arXiv:1706.03762.
+
     Example:
         >>> import keras
         >>> from keras_canon.layers import masked_softmax

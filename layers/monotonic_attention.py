@@ -22,7 +22,7 @@ class MonotonicAttention(keras.layers.Layer):
 
     p_ij is the chance to stop at entry j. In training a_ij is the expectation over all paths, with Gaussian noise that
     drives p towards 0 and 1; at inference a is one-hot, and all zeros once a step has stopped nowhere. The paper evaluates
-    (9) with divisions by products that vanish (its equation 11); here the products are differences of sums of logarithms,
+    (9) with divisions by products that vanish (appendix C.1); here the products are differences of sums of logarithms,
     which are stable and take S^2 numbers a step.
 
     One call is one step. The weights it returns are the `state` of the next call.
@@ -35,12 +35,15 @@ class MonotonicAttention(keras.layers.Layer):
         seed: seed of the noise.
 
     Call arguments:
-        query: s_(i-1), (B, query width).
-        values: h, (B, S, values width).
+        query: s_(i-1), the decoder state of one step.
+        values: h, encoder states.
         state: a_(i-1), (B, S); None is all weight on the first entry, before the first step.
         keys: V h + b, from `project_values(values)`, so that a loop over steps computes it once; None computes it.
         values_mask: boolean (B, S), False at padding, where attention never stops; Keras fills it.
         training: soft and noisy, or hard.
+
+    Input shape:
+        query (B, query width); values (B, S, values width)
 
     Output shape:
         the context (B, values width) and the weights (B, S).

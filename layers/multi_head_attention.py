@@ -43,9 +43,7 @@ class MultiHeadAttention(keras.layers.Layer):
         seed: seed of the dropout.
 
     Call arguments:
-        query: (B, T, query width).
-        value: (B, S, value width).
-        key: (B, S, key width); None is `value`.
+        query, value, key: Q, V and K; without a key it is the value.
         query_mask, value_mask, key_mask: boolean (B, T), (B, S), (B, S), False at padding; Keras fills them.
         attention_mask: boolean (T, S), (B, T, S) or (B, h, T, S), True where a query may look; S is the cache's length
             with a cache.
@@ -53,6 +51,9 @@ class MultiHeadAttention(keras.layers.Layer):
         cache: the cache before these steps.
         return_weights: also return the attention weights (B, h, T, S).
         training: whether to drop weights.
+
+    Input shape:
+        query (B, T, query width); value (B, S, value width); key (B, S, key width)
 
     Output shape:
         (B, T, model_dim); with `return_weights` or `cache` a tuple of it, the weights and the new cache.

@@ -1,10 +1,13 @@
 """What the inception modules have in common (abstract): branches that run side by side and are concatenated."""
 
+from typing import Any
+
 import keras
 
 from .arguments import input_rank, one_of
 from .conv_norm_activation import ConvNormActivation
 from .convolution_block import ConvolutionBlock
+from .initializers import fresh_initializer
 from .spatial_pooling import SpatialPooling2D
 
 
@@ -29,16 +32,29 @@ class ParallelBranches(ConvolutionBlock):
     Args:
         normalization: "batch", or None for convolutions with a bias and no normalisation.
         momentum, epsilon, activation, kernel_initializer, kernel_regularizer: as in `ConvolutionBlock`.
+        gamma_initializer: as in `ConvNormActivation`.
     """
 
-    def __init__(self, normalization, momentum, epsilon, activation, kernel_initializer, kernel_regularizer, **kwargs):
+    def __init__(
+        self,
+        normalization,
+        momentum,
+        epsilon,
+        activation,
+        kernel_initializer,
+        kernel_regularizer,
+        gamma_initializer: Any = "ones",
+        **kwargs,
+    ):
         super().__init__("same", momentum, epsilon, activation, kernel_initializer, kernel_regularizer, **kwargs)
         self.normalization = one_of("normalization", normalization, ("batch", None))
+        self.gamma_initializer = keras.initializers.get(gamma_initializer)
 
     def convolution(self, name: str, filters: int, kernel_size, strides=1, padding="same") -> ConvNormActivation:
         """Return a convolution unit of this module."""
-        arguments = {**self.unit_arguments(self.activation), "padding": padding}
-        return ConvNormActivation(filters, kernel_size, strides=strides, normalization=self.normalization, name=name, **arguments)
+        arguments = {**self.unit_arguments(self.activation), "padding": padding, "normalization": self.normalization}
+        gamma = fresh_initializer(self.gamma_initializer)
+        return ConvNormActivation(filters, kernel_size, strides=strides, gamma_initializer=gamma, name=name, **arguments)
 
     def pooling(self, method: str, strides: int = 1, padding: str = "symmetric", count_padding: bool = False) -> SpatialPooling2D:
         """Return a 3 x 3 pooling of this module."""
@@ -73,6 +89,7 @@ class ParallelBranches(ConvolutionBlock):
         return _walk([self.branches()], tuple(input_shape), step, _joined_shape)
 
     def get_config(self):
-        config = {**super().get_config(), "normalization": self.normalization}
+        gamma = keras.initializers.serialize(self.gamma_initializer)
+        config = {**super().get_config(), "normalization": self.normalization, "gamma_initializer": gamma}
         config.pop("padding")
         return config

@@ -77,8 +77,10 @@ class PatchEmbedding(keras.layers.Layer):
         return keras.ops.reshape(patches, (batch, rows * columns, width))
 
     def compute_output_shape(self, input_shape):
-        rows, columns = (None if size is None else size // patch for size, patch in zip(input_shape[1:3], self.patch_size, strict=True))
-        return (input_shape[0], None if None in (rows, columns) else rows * columns, self.model_dim)
+        height, width = input_shape[1:3]
+        if height is None or width is None:
+            return (input_shape[0], None, self.model_dim)
+        return (input_shape[0], (height // self.patch_size[0]) * (width // self.patch_size[1]), self.model_dim)
 
     def get_config(self):
         return {

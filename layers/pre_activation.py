@@ -54,6 +54,8 @@ class PreActivationResidualBlock(ResidualBase):
         (1, 4, 4, 32)
     """
 
+    activates_first = True
+
     def __init__(
         self,
         filters,
@@ -120,6 +122,8 @@ class PreActivationBottleneckBlock(ResidualBase):
         dilation_rate: of the 3 x 3 convolution; not above 1 together with a stride.
         stochastic_depth: probability that F is dropped for a sample while training.
         momentum, epsilon, activation, kernel_initializer, kernel_regularizer: as in `PreActivationResidualBlock`.
+        activate_input: False in a first block whose input is normalised and activated already: there is no `normalization` then.
+        use_bias: True to give the convolutions without a normalisation behind them, `unit_3` and `projection`, a bias.
 
     Input shape: (batch, height, width, channels).
     Output shape: (batch, ceil(height / stride), ceil(width / stride), filters * expansion).
@@ -139,6 +143,8 @@ class PreActivationBottleneckBlock(ResidualBase):
         (1, 8, 8, 16)
     """
 
+    activates_first = True
+
     def __init__(
         self,
         filters,
@@ -155,6 +161,8 @@ class PreActivationBottleneckBlock(ResidualBase):
         activation: Any = "relu",
         kernel_initializer: Any = "he_normal",
         kernel_regularizer: Any = None,
+        activate_input=True,
+        use_bias=False,
         **kwargs,
     ):
         shared = (padding, momentum, epsilon, activation, kernel_initializer, kernel_regularizer)
@@ -162,7 +170,10 @@ class PreActivationBottleneckBlock(ResidualBase):
         self.expansion = positive_integer("expansion", expansion)
         self.groups = positive_integer("groups", groups)
         self.stride_on = one_of("stride_on", stride_on, ("1x1", "3x3"))
-        self.normalization = self.batch_normalization("normalization")
+        self.activate_input = one_of("activate_input", activate_input, (True, False))
+        self.use_bias = one_of("use_bias", use_bias, (True, False))
+        if self.activate_input:
+            self.normalization = self.batch_normalization("normalization")
         self.unit_1 = ConvNormActivation(
             self.filters,
             1,
@@ -183,14 +194,21 @@ class PreActivationBottleneckBlock(ResidualBase):
             self.filters * self.expansion,
             1,
             normalization=None,
-            use_bias=False,
+            use_bias=self.use_bias,
             name="unit_3",
             **self.unit_arguments(),
         )
-        self.set_shortcut(self.filters * self.expansion)
+        self.set_shortcut(self.filters * self.expansion, self.use_bias)
 
     def branch(self):
         return [self.unit_1, self.unit_2, self.unit_3]
 
     def get_config(self):
-        return {**super().get_config(), "expansion": self.expansion, "groups": self.groups, "stride_on": self.stride_on}
+        return {
+            **super().get_config(),
+            "expansion": self.expansion,
+            "groups": self.groups,
+            "stride_on": self.stride_on,
+            "activate_input": self.activate_input,
+            "use_bias": self.use_bias,
+        }

@@ -72,20 +72,33 @@ def bucket(length):
     return tf.maximum(1, -(-length // step)) * step
 
 
+def cut(padded, sequence):
+    """Undo `pad`: return as many steps of `padded` as `sequence` has."""
+    return padded[: sequence.shape[0] if sequence.shape[0] is not None else tf.shape(sequence)[0]]
+
+
+def length_of(sequence):
+    """Return the number of steps as a tensor: a compiled function given a Python number would be compiled anew for each."""
+    return tf.shape(sequence)[0]
+
+
 def differentiated(function):
     """Make a function of tensors that returns (results, gradient function) differentiable, once.
 
-    A tape must not look inside, where compiled loops hold what it could not keep; and what is asked to give a gradient of the gradient
-    says so, instead of giving zeros.
+    A tape must not look inside, where compiled loops hold what it could not keep. A gradient of the gradient is refused: without the
+    link from each gradient to what it was computed from, a tape would take it for a constant and give zeros.
     """
 
     def refuse(*upstream):
         raise ValueError("the training kernel has gradients of first order only: set implementation='loop' for higher ones.")
 
+    # One link for each gradient, so that those that nobody asks for can still be left out of a graph.
+    link = tf.custom_gradient(lambda gradient, *sources: (tf.identity(gradient), refuse))
+
     @tf.custom_gradient
     def outer(*inputs):
         results, gradient = function(*map(tf.stop_gradient, inputs))
-        return results, tf.custom_gradient(lambda *upstream: (gradient(*map(tf.stop_gradient, upstream)), refuse))
+        return results, lambda *upstream: [link(item, *inputs, *upstream) for item in gradient(*map(tf.stop_gradient, upstream))]
 
     return outer
 
@@ -149,12 +162,23 @@ def array_of(sequence):
     return array(sequence, tf.shape(sequence)[0]).unstack(sequence)
 
 
-def repeat(length, most, body, state):
-    """Run `state = body(index, *state)` for index 0 to length - 1, where length is at most `most`."""
-    result = tf.while_loop(
-        lambda index, *_: index < length, lambda index, *state: (index + 1, *body(index, *state)), (0, *state), maximum_iterations=most
-    )
-    return result[1:]
+def forwards(length, most, body, state):
+    """Run `state = body(time, *state)` for time 0 to length - 1, where length is at most `most`."""
+    loop = (tf.constant(0), *state)
+    return tf.while_loop(
+        lambda time, *_: time < length, lambda time, *state: (time + 1, *body(time, *state)), loop, maximum_iterations=most
+    )[1:]
+
+
+def backwards(length, most, body, state):
+    """Run `state = body(time, *state)` for time length - 1 down to 0.
+
+    The time itself is counted down: computed as length - 1 - count, XLA would take the length for a constant to compile in.
+    """
+    loop = (length - 1, *state)
+    return tf.while_loop(lambda time, *_: time >= 0, lambda time, *state: (time - 1, *body(time, *state)), loop, maximum_iterations=most)[
+        1:
+    ]
 
 
 def _loop(step, inputs, states, keep, return_sequences):
@@ -169,7 +193,7 @@ def _loop(step, inputs, states, keep, return_sequences):
         return *new, *(item.write(time, new[0]) for item in collected)
 
     collected = [array(states[0], steps)] if return_sequences else []
-    result = repeat(steps, steps, body, (*states, *collected))
+    result = forwards(steps, steps, body, (*states, *collected))
     return result[count].stack() if return_sequences else None, *result[:count]
 
 

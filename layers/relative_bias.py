@@ -22,6 +22,16 @@ def relative_position_bucket(distance, num_buckets=32, max_distance=128, bidirec
 
     Returns:
         int32 tensor of the same shape, within [0, num_buckets).
+
+    Reference:
+        Raffel et al., 2020, "Exploring the Limits of Transfer Learning with a Unified Text-to-Text Transformer", section 2.1,
+        arXiv:1910.10683.
+
+    Example:
+        >>> import keras
+        >>> from keras_canon.layers import relative_position_bucket
+        >>> print(relative_position_bucket(keras.ops.arange(-2, 3), num_buckets=8, max_distance=6).numpy().tolist())
+        [2, 1, 0, 5, 6]
     """
     first = keras.ops.zeros_like(distance)
     if bidirectional:
@@ -54,10 +64,12 @@ class RelativePositionBias(keras.layers.Layer):
         embeddings_initializer: initialiser of B.
 
     Call arguments:
-        query: (B, T, width).
-        key: (B, S, width); None is `query`.
+        query, key: tensors whose lengths count; without a key it is the query's.
         offset: position of the first query, an integer or a tensor (B,); None aligns the last query with the last key,
             as the causal mask does.
+
+    Input shape:
+        query (B, T, width); key (B, S, width)
 
     Output shape:
         (1, num_heads, T, S), or (B, num_heads, T, S) with an offset for each row.

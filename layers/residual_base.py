@@ -13,9 +13,11 @@ SHORTCUTS = ("identity", "projection", "zero_padding")
 class ResidualBase(ConvolutionBlock):
     """Abstract y = shortcut(x) + F(x), with an activation after the sum, or a normalisation and an activation before F.
 
-    A block sets `self.normalization` when it activates before the convolutions, calls `set_shortcut`, and returns the layers of
-    F from `branch`.
+    A block that activates before the convolutions says so by `activates_first` and sets `self.normalization`, unless its input
+    comes activated. Each block calls `set_shortcut`, and returns the layers of F from `branch`.
     """
+
+    activates_first = False
 
     def __init__(self, filters, strides, shortcut, dilation_rate, stochastic_depth, *shared, **kwargs):
         super().__init__(*shared, **kwargs)
@@ -34,18 +36,18 @@ class ResidualBase(ConvolutionBlock):
         self.normalization = None
         self.projection = None
 
-    def set_shortcut(self, channels: int) -> None:
+    def set_shortcut(self, channels: int, use_bias: bool = False) -> None:
         """Set the number of output channels, and make the projection to it where one was asked for."""
         self.output_channels = channels
         if self.shortcut == "projection":
             # Activated before F, the projection is a bare convolution, as the convolutions of F are.
-            normalization = "batch" if self.normalization is None else None
+            normalization = None if self.activates_first else "batch"
             self.projection = ConvNormActivation(
                 channels,
                 1,
                 strides=self.strides,
                 normalization=normalization,
-                use_bias=False,
+                use_bias=use_bias,
                 name="projection",
                 **self.unit_arguments(),
             )
@@ -75,16 +77,15 @@ class ResidualBase(ConvolutionBlock):
         outputs, kept = inputs, inputs
         if self.normalization is not None:
             outputs = self.activation(self.normalization(inputs, training=training))
-            kept = inputs if self.projection is None else outputs
         if self.projection is not None:
-            kept = self.projection(kept, training=training)
+            kept = self.projection(outputs, training=training)
         elif self.shortcut == "zero_padding":
-            kept = kept[:, :: self.strides[0], :: self.strides[1]]
+            kept = inputs[:, :: self.strides[0], :: self.strides[1]]
             kept = keras.ops.pad(kept, [(0, 0), (0, 0), (0, 0), (0, self.output_channels - inputs.shape[-1])])
         for layer in self.branch():
             outputs = layer(outputs, training=training)
         outputs = keras.ops.add(kept, self.branch_dropout(outputs, training=training))
-        return outputs if self.normalization is not None else self.activation(outputs)
+        return outputs if self.activates_first else self.activation(outputs)
 
     def compute_output_shape(self, input_shape):
         sizes = [None if size is None else -(-size // stride) for size, stride in zip(input_shape[1:3], self.strides, strict=True)]

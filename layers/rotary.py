@@ -21,8 +21,11 @@ class RotaryEmbedding(keras.layers.Layer):
             form of GPT-NeoX and of LLaMA as commonly converted).
 
     Call arguments:
-        inputs: (B, T, d) or (B, num_heads, T, d).
+        inputs: queries or keys.
         offset: position of the first step, an integer or a tensor (B,) with one for each row, for decoding with a cache.
+
+    Input shape:
+        (B, T, d) or (B, num_heads, T, d)
 
     Output shape:
         the input's.

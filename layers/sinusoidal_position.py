@@ -20,8 +20,11 @@ class SinusoidalPositionEncoding(keras.layers.Layer):
         base: 10000 in the paper.
 
     Call arguments:
-        inputs: (B, T, d_model).
+        inputs: the features of each step.
         offset: position of the first step, an integer or a tensor (B,) with one for each row, for decoding with a cache.
+
+    Input shape:
+        (B, T, d_model)
 
     Output shape:
         (B, T, d_model)

@@ -76,7 +76,7 @@ class SpatialPooling2D(keras.layers.Layer):
         wide = keras.ops.cast(inputs, keras.backend.result_type(inputs.dtype, "float32"))
         return keras.ops.cast(self._average(wide), inputs.dtype)
 
-    def compute_output_shape(self, input_shape):
+    def compute_output_shape(self, input_shape) -> tuple:
         windows = [None if size is None else self._windows(size, axis) for axis, size in enumerate(input_shape[1:3])]
         return (input_shape[0], *windows, input_shape[-1])
 

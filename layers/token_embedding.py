@@ -23,8 +23,11 @@ class TokenEmbedding(keras.layers.Layer):
         embeddings_initializer: initialiser of E.
 
     Call arguments:
-        inputs: integer tokens (B, ...), or in reverse vectors (B, ..., model_dim).
+        inputs: integer tokens, or in reverse vectors.
         reverse: give logits of vectors.
+
+    Input shape:
+        (B, ...), or in reverse (B, ..., model_dim)
 
     Output shape:
         (B, ..., model_dim), or in reverse (B, ..., vocabulary_size).
@@ -66,7 +69,8 @@ class TokenEmbedding(keras.layers.Layer):
             return keras.ops.matmul(inputs, keras.ops.transpose(self.embeddings))
         if not _holds_integers(inputs):
             raise ValueError(f"Tokens must be integers, got {keras.backend.standardize_dtype(inputs.dtype)}; give keras.Input a dtype.")
-        outputs = keras.ops.take(self.embeddings, inputs, axis=0)
+        tokens = keras.ops.cast(inputs, keras.backend.result_type(inputs.dtype, "int32"))  # no look-up by 8 or 16 bits
+        outputs = keras.ops.take(self.embeddings, tokens, axis=0)
         return outputs * keras.ops.cast(self.model_dim**0.5, outputs.dtype) if self.scale else outputs
 
     def compute_mask(self, inputs, mask=None):

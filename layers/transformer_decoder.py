@@ -38,12 +38,15 @@ class TransformerDecoderBlock(keras.layers.Layer):
         kernel_initializer: initialiser of all kernels; each gets one of its own.
 
     Call arguments:
-        inputs: x, (B, T, d_model).
-        memory: m, (B, S, width), with `cross_attention`.
+        inputs: x.
+        memory: m, with `cross_attention`.
         inputs_mask, memory_mask: boolean (B, T), (B, S), False at padding; Keras fills them.
         attention_mask: boolean (T, T), (B, T, T) or (B, h, T, T), further restricts the causal self attention.
         bias: numbers added to the scores of the self attention, (1 or B, 1 or h, T, T).
         cache: the cache of the self attention before these steps (`initial_cache`); see `MultiHeadAttention`.
+
+    Input shape:
+        inputs (B, T, d_model); memory (B, S, width)
 
     Output shape:
         (B, T, d_model); with a cache a tuple of it and the new cache.
@@ -139,7 +142,7 @@ class TransformerDecoderBlock(keras.layers.Layer):
             given = "without a memory" if memory_shape is None else "with a memory"
             raise ValueError(f"A TransformerDecoderBlock with cross_attention={self.cross_attention} was called {given}.")
         self.attention.build(inputs_shape, inputs_shape)
-        if self.cross_attention:
+        if self.memory_attention is not None and self.memory_norm is not None:
             self.memory_attention.build(inputs_shape, memory_shape)
             self.memory_norm.build(inputs_shape)
         for child in (self.attention_norm, self.feedforward, self.feedforward_norm, self.dropout_layer):
@@ -167,7 +170,7 @@ class TransformerDecoderBlock(keras.layers.Layer):
         if cache is not None:
             hidden, cache = hidden
         outputs = sublayer_output(self, inputs, hidden, self.attention_norm, training)
-        if self.cross_attention:
+        if self.memory_attention is not None:
             masks = {"query_mask": mask, "value_mask": attached_mask(memory, memory_mask)}
             hidden = self.memory_attention(sublayer_input(self, outputs, self.memory_norm), memory, training=training, **masks)
             outputs = sublayer_output(self, outputs, hidden, self.memory_norm, training)

@@ -35,10 +35,13 @@ class TransformerEncoderBlock(keras.layers.Layer):
         kernel_initializer: initialiser of all kernels; each gets one of its own.
 
     Call arguments:
-        inputs: (B, T, d_model).
+        inputs: x.
         mask: boolean (B, T), False at padding; Keras fills it, and it is passed on.
         attention_mask: boolean (T, T), (B, T, T) or (B, h, T, T), True where a step may look.
         bias: numbers added to the scores, (1 or B, 1 or h, T, T).
+
+    Input shape:
+        (B, T, d_model)
 
     Output shape:
         (B, T, d_model)

@@ -109,8 +109,15 @@ def _check_labels(labels: tuple[str, ...], signatures: dict[str, Any]) -> tuple[
     return labels
 
 
+class _Bundle(tf.Module):
+    """What the SavedModel holds: the variables that its signatures read, and the file of class names."""
+
+    weights: list[tf.Variable]
+    labels: tf.saved_model.Asset
+
+
 def _write_saved_model(model: keras.Model, signatures: dict[str, Any], labels: tuple[str, ...], folder: Path) -> None:
-    module = tf.Module()
+    module = _Bundle()
     captured = {id(variable) for function in signatures.values() for variable in function.variables}
     # The signatures share these; state that they do not read (seeds of dropout, say) stays behind.
     module.weights = [variable.value for variable in model.variables if id(variable.value) in captured]

@@ -12,6 +12,7 @@ from .data import Dataset
 from .pipeline import batches, load_data
 from .recipe import load_recipe
 from .sections import DataSection
+from .steps import compiled
 
 
 @dataclass(frozen=True)
@@ -149,10 +150,10 @@ def _dataset(data: Dataset | str | None, section: DataSection | None) -> Dataset
 
 
 def _logits(model: Model, dataset: tf.data.Dataset) -> np.ndarray:
-    @tf.function(input_signature=[dataset.element_spec[0]], autograph=False)
-    def forward(images):
+    def outputs(images):
         return tf.cast(model(images, training=False), "float32")
 
+    forward = compiled(outputs, tf.nest.flatten(dataset.element_spec)[:1])
     return np.concatenate([forward(images).numpy() for images, _ in dataset])
 
 

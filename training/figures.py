@@ -73,10 +73,11 @@ def draw_confusion(counts: np.ndarray, class_names: Sequence[str], path: str | P
     axes.set_xlabel("predicted", fontsize=9.5)
     axes.set_ylabel("right class", fontsize=9.5)
     if classes <= 60:
-        rotation = 0 if max(map(len, class_names)) <= 2 else 45
-        alignment = {"ha": "right", "rotation_mode": "anchor"} if rotation else {}
-        axes.set_xticks(range(classes), class_names, rotation=rotation, fontsize=8, **alignment)
+        axes.set_xticks(range(classes), class_names, fontsize=8)
         axes.set_yticks(range(classes), class_names, fontsize=8)
+        if max(map(len, class_names)) > 2:
+            for label in axes.get_xticklabels():
+                label.set(rotation=45, ha="right", rotation_mode="anchor")
     if classes <= 25:
         for row, column in zip(*np.nonzero(counts), strict=True):
             ink = "white" if shares[row, column] > 0.55 else _INK
@@ -99,7 +100,7 @@ def draw_contact_sheet(images: Sequence[np.ndarray], captions: Sequence[str], pa
     columns = min(8, max(len(images), 4))
     rows = math.ceil(len(images) / columns)
     lines = max(caption.count("\n") + 1 for caption in captions)
-    figure = _figure(1.5 * columns, rows * (1.25 + 0.19 * lines) + 0.45)
+    figure = _figure(1.5 * columns, rows * (1.3 + 0.2 * lines) + 0.6)
     figure.suptitle(title, fontsize=11, color=_INK)
     for position, (image, caption) in enumerate(zip(images, captions, strict=True)):
         axes = figure.add_subplot(rows, columns, position + 1)

@@ -13,10 +13,10 @@ _SET_ELSEWHERE = {"self", "learning_rate", "name", "kwargs"}
 
 
 def optimizer_classes() -> dict[str, type[keras.optimizers.Optimizer]]:
-    """Return Keras's optimizers by lower-case name."""
-    wrappers = (keras.optimizers.Optimizer, keras.optimizers.LossScaleOptimizer)
-    classes = (item for item in vars(keras.optimizers).values() if inspect.isclass(item))
-    return {item.__name__.lower(): item for item in classes if issubclass(item, keras.optimizers.Optimizer) and item not in wrappers}
+    """Return Keras's optimizers by lower-case name, without those that only wrap others."""
+    base = keras.optimizers.Optimizer
+    classes = (item for item in vars(keras.optimizers).values() if inspect.isclass(item) and issubclass(item, base) and item is not base)
+    return {item.__name__.lower(): item for item in classes if "learning_rate" in inspect.signature(item).parameters}
 
 
 def build_optimizer(section: OptimizerSection, learning_rate, model: keras.Model) -> keras.optimizers.Optimizer:

@@ -1,27 +1,23 @@
 """From a split to batches that a model takes."""
 
+import math
+from collections.abc import Callable
+
 import numpy as np
 import tensorflow as tf
 
-from ..zoo.errors import CanonError
 from ..zoo.preprocessing import apply_preprocessing
 from ..zoo.records import Preprocessing
 from .data import Dataset, Split, load
 from .sections import DataSection
 
+# float32 images of a whole split beyond this are prepared anew in each epoch
+_MEMORY = 512 * 2**20
+
 
 def load_data(section: DataSection) -> Dataset:
-    """Load the data set of a recipe.
-
-    Raises:
-        CanonError: when it cannot be had.
-    """
-    try:
-        return load(section.name, seed=section.seed, validation=section.validation)
-    except CanonError:
-        raise
-    except ValueError as error:
-        raise CanonError(str(error)) from error
+    """Load the data set of a recipe; a CanonError says why when it cannot be had."""
+    return load(section.name, seed=section.seed, validation=section.validation)
 
 
 def epoch_order(examples: int, seed: int, epoch: int) -> np.ndarray:
@@ -50,3 +46,24 @@ def batches(split: Split, preprocessing: Preprocessing, batch_size: int, order: 
         return split.dataset(order, batch_size).map(prepare, num_parallel_calls=tf.data.AUTOTUNE).prefetch(tf.data.AUTOTUNE)
     examples = split.dataset(order).map(prepare, num_parallel_calls=tf.data.AUTOTUNE)
     return examples.batch(batch_size).prefetch(tf.data.AUTOTUNE)
+
+
+def reader(split: Split, preprocessing: Preprocessing, batch_size: int) -> Callable[[np.ndarray | None], tf.data.Dataset]:
+    """Return `batches` as a function of the order alone, for many passes over one split.
+
+    A split whose prepared images fit in memory is prepared once: resizing costs as much as a small network's update, and the
+    two would share the processor. The batches are the same, bit for bit.
+    """
+    shape = (*preprocessing.size, preprocessing.channels)
+    if len(split) * math.prod(shape) * 4 > _MEMORY:
+        return lambda order: batches(split, preprocessing, batch_size, order)
+    with tf.device("CPU:0"):
+        images = tf.concat([images for images, _ in batches(split, preprocessing, 256)], axis=0)
+        labels = tf.constant(split.labels)
+
+    def read(order: np.ndarray | None) -> tf.data.Dataset:
+        positions = tf.data.Dataset.from_tensor_slices(np.arange(len(split)) if order is None else order)
+        gather = positions.batch(batch_size).map(lambda index: (tf.gather(images, index), tf.gather(labels, index)))
+        return gather.prefetch(tf.data.AUTOTUNE)
+
+    return read

@@ -30,9 +30,10 @@ class EpochLines(keras.callbacks.Callback):
         if not self.console.is_terminal:
             return
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-        self._bar = Progress(*columns, console=self.console, transient=True)
-        self._task = self._bar.add_task("", total=self.params.get("steps"))
-        self._bar.start()
+        bar = Progress(*columns, console=self.console, transient=True)
+        self._task = bar.add_task("", total=self.params.get("steps"))
+        bar.start()
+        self._bar = bar
 
     def on_epoch_begin(self, epoch, logs=None):
         """Set the bar to its left end."""

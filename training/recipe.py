@@ -56,12 +56,7 @@ def load_recipe(source: str | Path, overrides: Mapping[str, Any] | None = None, 
         tables = {key: value for key, value in shrunk.items() if key not in ("smoke", "expect")}
     recipe = _read(tables, path.name)
     info(recipe.model.name)
-    try:
-        parse_name(recipe.data.name)
-    except CanonError:
-        raise
-    except ValueError as error:
-        raise CanonError(str(error)) from error
+    parse_name(recipe.data.name)
     return recipe
 
 
@@ -83,9 +78,10 @@ def _shrunk(tables: Mapping[str, Any], file: str) -> dict[str, Any]:
     if not isinstance(changes, Mapping):
         raise CanonError(f"smoke in {file} must be a table of sections, got {changes!r}.")
     for section, values in changes.items():
-        if not isinstance(values, Mapping) or not isinstance(merged.get(section, {}), Mapping):
+        if not isinstance(values, Mapping):
             raise CanonError(f"{section} in [smoke] of {file} must be written with its section, such as train.epochs = 1.")
-        merged[section] = {**merged.get(section, {}), **values}
+        if isinstance(merged.get(section, {}), Mapping):
+            merged[section] = {**merged.get(section, {}), **values}
     return merged
 
 
@@ -109,7 +105,7 @@ def _read(tables: Mapping[str, Any], file: str) -> Recipe:
     _check_keys(tables, Recipe, file)
     values = dict(tables)
     for section, kind in hints.items():
-        if dataclasses.is_dataclass(kind) and section in values:
+        if isinstance(kind, type) and dataclasses.is_dataclass(kind) and section in values:
             where = f"[{section}] of {file}"
             _check_keys(values[section], kind, where)
             values[section] = read_fields(kind, values[section], where)

@@ -21,7 +21,7 @@ from .evaluation import Evaluation, evaluate
 from .loop import train
 from .losses import build_loss
 from .optimizers import build_optimizer
-from .pipeline import batches, epoch_order, load_data
+from .pipeline import epoch_order, load_data, reader
 from .progress import EpochLines
 from .recipe import load_recipe, toml_value
 from .report import Outcome, write_report
@@ -168,15 +168,14 @@ def _train(recipe: Recipe, data: Dataset, model: Model, callbacks: Sequence[kera
     section, preprocessing = recipe.train, model.record.preprocessing
     assert preprocessing is not None  # _build refuses models without
 
-    def epoch_batches(epoch: int) -> tf.data.Dataset:
-        return batches(data.train, preprocessing, section.batch_size, epoch_order(len(data.train), section.seed, epoch))
-
+    read = reader(data.train, preprocessing, section.batch_size)
+    validate = reader(data.validation, preprocessing, max(section.batch_size, 256))
     return train(
         model,
-        epoch_batches,
+        lambda epoch: read(epoch_order(len(data.train), section.seed, epoch)),
         epochs=section.epochs,
         steps_per_epoch=-(-len(data.train) // section.batch_size),
-        validation=batches(data.validation, preprocessing, max(section.batch_size, 256)),
+        validation=validate(None),
         callbacks=callbacks,
     )
 

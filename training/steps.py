@@ -60,6 +60,15 @@ def _sums(losses, metrics: Mapping[str, PerExample], labels, outputs) -> tf.Tens
     return tf.stack([*sums, tf.cast(tf.shape(losses)[0], "float64")])
 
 
+def compiled(function: Callable, signature):
+    """Return a function traced once, at this moment, for arguments of a signature.
+
+    A concrete function costs less at each call than a `tf.function`, and one model after another in a process draws no warning
+    about retracing.
+    """
+    return tf.function(function, input_signature=signature, autograph=False).get_concrete_function()
+
+
 def train_step(model: keras.Model, metrics: Mapping[str, PerExample], totals: Totals, signature):
     """Return a compiled update: `step(inputs, labels)` moves the weights once and returns the learning rate it used.
 
@@ -85,23 +94,21 @@ def train_step(model: keras.Model, metrics: Mapping[str, PerExample], totals: To
         optimizer.apply(gradients, weights)
         return _sums(losses, metrics, labels, outputs), rate
 
-    @tf.function(input_signature=signature, autograph=False)
     def step(inputs, labels):
         sums, rate = update(inputs, labels, tf.cast(tf.shape(labels)[0], "float32"))
         totals.add(sums)
         return rate
 
     optimizer.build(model.trainable_weights)
-    return step
+    return compiled(step, signature)
 
 
 def evaluation_step(model: keras.Model, metrics: Mapping[str, PerExample], totals: Totals, signature):
     """Return a compiled evaluation: `step(inputs, labels)` adds a batch to the totals and moves nothing."""
     loss = per_example(model.loss)
 
-    @tf.function(input_signature=signature, autograph=False)
     def step(inputs, labels):
         outputs = model(inputs, training=False)
         totals.add(_sums(_losses(model, loss, labels, outputs), metrics, labels, outputs))
 
-    return step
+    return compiled(step, signature)

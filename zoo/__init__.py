@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from .complexity import Complexity, measure, multiply_adds
     from .feature_maps import features
     from .heads import replace_head
-    from .labels import decode
+    from .labels import class_names, decode
     from .load_report import LoadReport
     from .loading import load_weights
     from .model import Model, load_model
@@ -31,6 +31,7 @@ __all__ = [
     "Preprocessing",
     "WeightsRecord",
     "apply_preprocessing",
+    "class_names",
     "create",
     "decode",
     "decode_image",
@@ -50,6 +51,7 @@ _HOMES = {
     "LoadReport": "load_report",
     "Model": "model",
     "apply_preprocessing": "preprocessing",
+    "class_names": "labels",
     "decode": "labels",
     "decode_image": "preprocessing",
     "features": "feature_maps",

@@ -1,11 +1,11 @@
 """Sizes of a model; multiply-adds are counted on the TensorFlow graph, so that every layer counts without a rule of its own."""
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import keras
-import numpy as np
 import tensorflow as tf
 
 from .registry import create
@@ -36,7 +36,7 @@ def measure(
     """
     with keras.StatelessScope(initialize_variables=False):
         model = create(name, num_classes=num_classes, input_shape=input_shape, overrides=overrides)
-        trainable = sum(int(np.prod(weight.shape)) for weight in model.trainable_weights)
+        trainable = sum(math.prod(weight.shape) for weight in model.trainable_weights)
         return Complexity(trainable, multiply_adds(model))
 
 
@@ -71,24 +71,27 @@ def _operations(graph) -> Iterator[tf.Operation]:
         yield from _operations(graph._get_function(name).graph)
 
 
+def _shape(tensor: tf.Tensor) -> list[int]:
+    return [int(size) for size in tensor.shape.as_list()]
+
+
 def _count(operation: tf.Operation) -> int:
     if operation.type in _CONVOLUTIONS:
-        kernel = operation.inputs[1].shape
-        output = operation.outputs[0].shape
+        kernel, output = _shape(operation.inputs[1]), _shape(operation.outputs[0])
         # every number of a kernel (height, width, in / groups, out) or (height, width, in, multiplier) is used once at each output position
-        return int(np.prod(kernel)) * int(np.prod(output[1:-1])) * int(output[0])
+        return math.prod(kernel) * math.prod(output[:-1])
     if operation.type in _PRODUCTS:
         return _count_product(operation)
     return 0
 
 
 def _count_product(operation: tf.Operation) -> int:
-    output = int(np.prod(operation.outputs[0].shape))
-    left = operation.inputs[0].shape
+    output = math.prod(_shape(operation.outputs[0]))
+    left, right = (_shape(tensor) for tensor in operation.inputs[:2])
     if operation.type == "Einsum":
         left_axes, rest = operation.get_attr("equation").decode().split("->")[0].split(",")
         result = operation.get_attr("equation").decode().split("->")[1]
-        sizes = dict(zip(left_axes, left, strict=True)) | dict(zip(rest, operation.inputs[1].shape, strict=True))
-        return output * int(np.prod([size for axis, size in sizes.items() if axis not in result] or [1]))
+        sizes = dict(zip(left_axes, left, strict=True)) | dict(zip(rest, right, strict=True))
+        return output * math.prod(size for axis, size in sizes.items() if axis not in result)
     transposed = operation.get_attr("transpose_a" if operation.type == "MatMul" else "adj_x")
-    return output * int(left[-2] if transposed else left[-1])
+    return output * (left[-2] if transposed else left[-1])

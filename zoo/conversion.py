@@ -1,7 +1,7 @@
 """Conversions of weights by name, as data: ordered rules out of a family's TOML."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -14,6 +14,8 @@ LEAVES = {
     "depthwise_kernel": ("kernel",),
     "pointwise_kernel": ("kernel",),
 }
+# layers that the source leaves unnamed: Keras numbers them in the order in which a process makes them
+_UNNAMED = re.compile(r"(conv2d|batch_normalization)(?:_(\d+))?/")
 # counters that no layer of ours needs
 NEVER_NEEDED = ("num_batches_tracked", "normalization/mean", "normalization/variance", "normalization/count")
 
@@ -25,18 +27,19 @@ class Rule:
     Args:
         source: regular expression for the start of the source name, such as `layer(\d)\.(\d+)\.conv1\.`.
         target: path of our variable or, ending in "/", of our layer, to which the leaf is added. `{1}` is the first group,
-            `{1+1}` the first group plus one, `{part}` a part of a split.
+            `{1+1}` the first group plus one (a letter counts as its place in the alphabet), `{part}` a part of a split,
+            `{numbered[1]}` the entry of the conversion's `numbered` at the number in the first group (0 when it took no part).
         how: "" derives the layout change from the shapes; "same" keeps the array as it is; "flatten" reorders a dense kernel
             behind a flattened map of `shape` (channels, height, width); "split" cuts the first axis into `parts`;
             "absorb_bias" subtracts a convolution's bias from the moving mean of the batch normalisation after it, which is exact
-            in inference; "positions" resamples a learned position table; "skip" names arrays that the variant has no use for.
+            in inference; "skip" names arrays that the variant has no use for.
         shape: for "flatten".
         parts: for "split", such as ["query", "key", "value"].
     """
 
     source: str
     target: str = ""
-    how: Literal["", "same", "flatten", "split", "absorb_bias", "positions", "skip"] = ""
+    how: Literal["", "same", "flatten", "split", "absorb_bias", "skip"] = ""
     shape: tuple[int, ...] = ()
     parts: tuple[str, ...] = ()
 
@@ -56,6 +59,8 @@ class Conversion:
         format: as in `zoo.load_weights`.
         variants: the variants whose arithmetic is the source's.
         rules: tried in order.
+        numbered: our layers in the order of the layers that the source leaves unnamed, such as `conv2d_7`; their numbers are
+            counted from the lowest one of the source, since automatic names go on counting over a process.
         epsilon: the source's batch-norm epsilon where it differs from ours; the moving variance takes up the difference exactly.
     """
 
@@ -63,6 +68,7 @@ class Conversion:
     variants: tuple[str, ...]
     rules: tuple[Rule, ...]
     epsilon: float | None = None
+    numbered: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -85,18 +91,20 @@ def plan(conversion: Conversion, names: Iterable[str], paths: Iterable[str]) -> 
     Returns:
         (moves, names that no rule takes).
     """
-    known = set(paths)
+    known, names = set(paths), list(names)
+    offsets = _offsets(names) if conversion.numbered else {}
     moves, unknown = [], []
     for name in names:
         if name.endswith(NEVER_NEEDED):
             moves.append(Move(name, Rule(re.escape(name), how="skip"), ()))
             continue
+        counted = _count_anew(name, offsets)
         for rule in conversion.rules:
-            match = re.match(rule.source, name)
+            match = re.match(rule.source, counted)
             if match:
-                rest = name[match.end() :]
+                rest = counted[match.end() :]
                 parts = rule.parts or ("",)
-                targets = tuple(_target(_fill(rule.target, match, part), rest, known) for part in parts)
+                targets = tuple(_target(_fill(rule.target, match, part, conversion.numbered), rest, known) for part in parts)
                 moves.append(Move(name, rule, () if rule.how == "skip" else targets))
                 break
         else:
@@ -104,14 +112,40 @@ def plan(conversion: Conversion, names: Iterable[str], paths: Iterable[str]) -> 
     return moves, unknown
 
 
-def _fill(template: str, match: re.Match, part: str) -> str:
+def _offsets(names: Iterable[str]) -> dict[str, int]:
+    """Return the lowest number of the unnamed layers of each kind."""
+    offsets: dict[str, int] = {}
+    for match in filter(None, map(_UNNAMED.match, names)):
+        kind, number = match.group(1), int(match.group(2) or 0)
+        offsets[kind] = min(number, offsets.get(kind, number))
+    return offsets
+
+
+def _count_anew(name: str, offsets: Mapping[str, int]) -> str:
+    """Return the name with the number of an unnamed layer counted from the lowest one."""
+    match = _UNNAMED.match(name)
+    if match is None or match.group(1) not in offsets:
+        return name
+    kind, number = match.group(1), int(match.group(2) or 0)
+    return f"{kind}_{number - offsets[kind]}/{name[match.end() :]}"
+
+
+def _fill(template: str, match: re.Match, part: str, numbered: Sequence[str]) -> str:
     def value(field: re.Match) -> str:
         if field.group(0) == "{part}":
             return part
-        text = match.group(int(field.group(1)))
-        return str(int(text) + int(field.group(2))) if field.group(2) else text
+        if field.group(1):
+            number = int(match.group(int(field.group(1))) or 0)
+            return numbered[number] if number < len(numbered) else ""
+        text = match.group(int(field.group(2)))
+        return str(_number(text) + int(field.group(3))) if field.group(3) else text
 
-    return re.sub(r"\{(?:part|(\d+)([+-]\d+)?)\}", value, template)
+    return re.sub(r"\{(?:part|numbered\[(\d+)\]|(\d+)([+-]\d+)?)\}", value, template)
+
+
+def _number(text: str) -> int:
+    """Return a number in a source name; a letter counts as its place in the alphabet, as in `block2a`, `block2b`."""
+    return int(text) if text.isdigit() else ord(text.lower()) - ord("a") + 1
 
 
 def _target(path: str, rest: str, known: set[str]) -> str:

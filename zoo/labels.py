@@ -1,9 +1,28 @@
 """From logits to named classes."""
 
+from functools import cache
+from pathlib import Path
+
 import numpy as np
 
-from .errors import CanonError
+from .errors import CanonError, unknown_name
 from .model import Model
+
+
+@cache
+def class_names(name: str) -> tuple[str, ...]:
+    """Return a list of class names, in the order of the logits of the networks trained on it.
+
+    Args:
+        name: "imagenet" for the 1,000 classes of the ILSVRC 2012 challenge, sorted by their WordNet numbers.
+
+    Raises:
+        CanonError: for a list that does not exist.
+    """
+    known = {path.stem.removesuffix("_classes"): path for path in Path(__file__).parent.glob("*_classes.txt")}
+    if name not in known:
+        raise unknown_name("list of class names", name, known)
+    return tuple(known[name].read_text(encoding="utf-8").splitlines())
 
 
 def decode(logits, model: Model, top: int = 5) -> list[list[tuple[str, float]]]:

@@ -89,36 +89,40 @@ def adapt_input_channels(kernel: np.ndarray, channels: int) -> np.ndarray:
     return (repeated * (given / channels)).astype(kernel.dtype)
 
 
-def resample_positions(table: np.ndarray, length: int) -> np.ndarray:
+def resample_positions(table: np.ndarray, length: int, grid: tuple[int, int] | None = None) -> np.ndarray:
     """Resample a learned position table for another image size.
 
-    A leading class position is recognised by length minus one being a square, in both tables, and is kept bit for bit; the
-    grid is resampled bicubically.
+    The given table is one of square images. A class position before the grid is recognised by the lengths: the given one less one
+    is a square, and so is the wanted one, or it is the wanted grid and one more. It is kept bit for bit, and the grid is resampled
+    bicubically.
 
     Args:
         table: (positions, width).
         length: wanted number of positions.
+        grid: wanted rows and columns; None for a square.
 
     Returns:
         the table (length, width); the same array when the length is the same.
 
     Raises:
-        ValueError: when the two lengths are not both squares, or both squares plus a class position.
+        ValueError: when the two lengths are not both those of a grid, or both of a grid plus a class position.
     """
     if table.shape[0] == length:
         return table
     for extra in (1, 0):
-        sides = [round((count - extra) ** 0.5) for count in (table.shape[0], length)]
-        if all(side * side + extra == count for side, count in zip(sides, (table.shape[0], length), strict=True)):
-            return np.concatenate([table[:extra], _resample_grid(table[extra:], *sides)])
+        side = round((table.shape[0] - extra) ** 0.5)
+        rows, columns = grid or (round((length - extra) ** 0.5),) * 2
+        if side * side + extra == table.shape[0] and rows * columns + extra == length:
+            return np.concatenate([table[:extra], _resample_grid(table[extra:], side, rows, columns)])
     raise ValueError(
-        f"a position table of length {table.shape[0]} cannot be resampled to {length}: both must be squares, or squares plus one"
+        f"a position table of length {table.shape[0]} cannot be resampled to {length}: both must be a grid of patches, or both "
+        "a grid and a class position"
     )
 
 
-def _resample_grid(grid: np.ndarray, side: int, wanted: int) -> np.ndarray:
+def _resample_grid(table: np.ndarray, side: int, rows: int, columns: int) -> np.ndarray:
     import tensorflow as tf
 
-    image = grid.reshape(1, side, side, grid.shape[-1]).astype("float32")
-    resized = tf.image.resize(image, (wanted, wanted), method="bicubic", antialias=wanted < side).numpy()
-    return resized.reshape(wanted * wanted, grid.shape[-1]).astype(grid.dtype)
+    image = table.reshape(1, side, side, table.shape[-1]).astype("float32")
+    resized = tf.image.resize(image, (rows, columns), method="bicubic", antialias=min(rows, columns) < side).numpy()
+    return resized.reshape(rows * columns, table.shape[-1]).astype(table.dtype)

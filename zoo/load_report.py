@@ -16,6 +16,7 @@ class LoadReport:
         skipped: (our path, source shape, our shape), arrays of another shape that were left as they were.
         missing: (our path, shape), weights that the source does not have.
         unused: source names that went nowhere.
+        notes: anything else that is worth knowing, one sentence each.
     """
 
     format: str
@@ -24,6 +25,7 @@ class LoadReport:
     skipped: tuple[tuple[str, Shape, Shape], ...] = ()
     missing: tuple[tuple[str, Shape], ...] = ()
     unused: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         lines = [f"{len(self.loaded)} arrays loaded from format {self.format!r}"]
@@ -31,6 +33,7 @@ class LoadReport:
         lines += [f"skipped: {path} is {ours}, the source has {source}" for path, source, ours in self.skipped]
         lines += [f"missing: {path} {shape}" for path, shape in self.missing]
         lines += [f"unused: {name}" for name in self.unused]
+        lines += [f"note: {note}" for note in self.notes]
         return "\n".join(lines)
 
     @property

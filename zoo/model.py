@@ -5,12 +5,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import h5py
 import keras
 
-from .. import layers as _layers  # noqa: F401  (registers our layers, so that a saved model loads in a fresh process)
+from .. import layers as _layers  # registers our layers, so that a saved model loads in a fresh process
 from .errors import CanonError
 from .fields import read_fields
 from .records import ModelRecord, Preprocessing
+
+VARIANT_ATTRIBUTE = "keras_canon_variant"  # of a .weights.h5 file
 
 
 @keras.saving.register_keras_serializable(package="keras_canon")
@@ -54,6 +57,13 @@ class Model(keras.Model):
             changes["labels"] = tuple(labels)
         self._record = dataclasses.replace(self.record, **{key: value for key, value in changes.items() if value is not None})
 
+    def save_weights(self, filepath, overwrite: bool = True, **kwargs) -> None:
+        """Save the weights as `keras.Model` does, and in a `.weights.h5` file also the variant that they are of."""
+        super().save_weights(filepath, overwrite=overwrite, **kwargs)
+        if self._record is not None and str(filepath).endswith(".weights.h5") and Path(filepath).is_file():
+            with h5py.File(filepath, "a") as file:
+                file.attrs[VARIANT_ATTRIBUTE] = self._record.variant
+
     def get_config(self) -> dict[str, Any]:
         """Return the config of the functional model and the record."""
         return {**super().get_config(), "record": None if self._record is None else self._record.to_config()}
@@ -87,9 +97,23 @@ def load_model(path: str | Path) -> Model:
     if path.suffix != ".keras":
         raise CanonError(f"{str(path)!r} is not a .keras file: load_model reads what model.save('NAME.keras') wrote.")
     try:
-        return keras.saving.load_model(path)  # type: ignore[return-value]
+        return keras.saving.load_model(path, custom_objects=_our_objects())  # type: ignore[return-value]
     except CanonError:
         raise
     except (ValueError, TypeError, KeyError, OSError) as error:
-        reason = str(error).strip().splitlines()[0]
+        reason = _reason(error)
         raise CanonError(f"{str(path)!r} could not be loaded as a Keras model: {reason}") from error
+
+
+def _our_objects() -> dict[str, Any]:
+    """Return our classes by registered name, so that a class that was registered later under one of these names is not taken."""
+    objects = [getattr(_layers, name) for name in _layers.__all__] + [Model]
+    names = {keras.saving.get_registered_name(item): item for item in objects if callable(item)}
+    return {name: item for name, item in names.items() if name.startswith("keras_canon>")}
+
+
+def _reason(error: Exception) -> str:
+    """Return what is wrong, out of Keras's many lines: the last "Error: " line in them, else the first line."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
+    causes = [line for line in lines if "Error encountered during deserialization" not in line and "unexpected keyword" in line]
+    return (causes or lines)[0]

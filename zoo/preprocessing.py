@@ -52,7 +52,7 @@ def _convert_channels(images: tf.Tensor, channels: int) -> tf.Tensor:
     if given == channels:
         return images
     if given == 4 and channels in (1, 3):
-        images, given = images[..., :3], 3
+        images, given = tf.split(images, [3, 1], axis=-1)[0], 3
     if given == 1 and channels == 3:
         return tf.repeat(images, 3, axis=-1)
     if given == 3 and channels == 1:

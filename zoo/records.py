@@ -46,6 +46,20 @@ class Preprocessing:
         if min(self.std) <= 0.0:
             raise ValueError(f"std must be above 0, got {self.std}.")
 
+    def fitted(self, input_shape: tuple[int | None, ...]) -> "Preprocessing":
+        """Return the preprocessing for another input shape.
+
+        Grey input and input with more channels have no statistics of their own: the mean over the given channels stands for each.
+        """
+        if len(input_shape) != 3 or input_shape[2] is None:
+            return self
+        height, width, channels = input_shape
+        mean, std = self.mean, self.std
+        if channels != self.channels:
+            mean, std = (sum(mean) / len(mean),), (sum(std) / len(std),)
+        size = (height or self.size[0], width or self.size[1])
+        return dataclasses.replace(self, size=size, channels=channels, mean=mean, std=std)
+
 
 @dataclass(frozen=True)
 class Paper:
@@ -58,31 +72,45 @@ class Paper:
     venue: str = ""
 
 
+WeightsFormat = Literal["canon", "keras_applications", "torchvision", "huggingface", "torch"]
+
+
 @dataclass(frozen=True)
 class WeightsRecord:
     """Published weights of a variant: where they are, what they are, what was measured with them.
 
     Args:
         tag: the name that `zoo.create(..., weights=tag)` takes.
-        url: where the file is fetched from.
-        sha256: hash of the file.
+        url: where the file is fetched from: an address, or hf://OWNER/REPOSITORY/FILE for the Hugging Face hub.
+        hash: "sha256:..." or "md5:..." of the file as its publisher lists it; "" where the publisher lists none and this project
+            could not fetch the file: then `fetch` tells the file's sha256 when it first comes, and holds it to that from then on.
         licence: SPDX name.
         format: format of `zoo.load_weights`.
+        application: for the .h5 files of keras.applications, the function there that builds the network. They list layers in
+            order, and names that were counted through the process that wrote them do not tell which layer is which.
+        application_arguments: arguments of that function, such as {"alpha": 0.5}.
         preprocessing: how inputs were prepared in training.
         accuracy: top-1 accuracy, measured by this project, or None where it could not be measured.
         dataset: what the accuracy was measured on.
-        labels: name of the class list.
+        labels: name of the class list, as `zoo.class_names` takes it.
     """
 
     tag: str
     url: str
-    sha256: str
     licence: str
-    format: str
+    format: WeightsFormat
     preprocessing: Preprocessing
+    hash: str = ""
+    application: str = ""
+    application_arguments: Mapping[str, Any] = field(default_factory=dict)
     accuracy: float | None = None
     dataset: str = ""
     labels: str = ""
+
+    def __post_init__(self):
+        algorithm, _, digest = self.hash.partition(":")
+        if self.hash and len(digest) != {"md5": 32, "sha256": 64}.get(algorithm):
+            raise ValueError(f"hash must be md5: with 32 digits or sha256: with 64, got {self.hash!r}.")
 
 
 @dataclass(frozen=True)

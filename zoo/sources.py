@@ -1,6 +1,7 @@
 """Weight files and mappings as arrays by name; pickles are never opened."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import h5py
@@ -9,52 +10,75 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load_file
 
+from .applications import read_application_file
 from .errors import CanonError
-from .model import load_model
+from .model import VARIANT_ATTRIBUTE, Model, load_model
 from .records import ModelRecord
-from .registry import create
 
 PICKLES = {".pt", ".pth", ".bin", ".pkl", ".ckpt"}
 
 
-def read_source(source, record: ModelRecord) -> tuple[dict[str, np.ndarray], str]:
-    """Return the arrays of a weight source by name, and the format that they speak for.
+@dataclass(frozen=True)
+class Source:
+    """Arrays by name, and what their source says about itself.
+
+    Args:
+        arrays: name -> array.
+        format: format of the names; "" for a mapping or a .safetensors file, whose names alone do not tell.
+        origin: how to name the source in a model's record.
+        variant: the variant of the zoo that the arrays are of, "" when the source does not say.
+        record: of the zoo model that the arrays are of, when the source carries it.
+    """
+
+    arrays: dict[str, np.ndarray]
+    format: str
+    origin: str
+    variant: str = ""
+    record: ModelRecord | None = None
+
+
+def read_source(source, model: Model) -> Source:
+    """Return the arrays of a weight source by name.
 
     Args:
         source: a mapping of names to arrays, a `keras.Model`, or a path: `.safetensors`, `.keras`, `.weights.h5`, or the `.h5`
             of keras.applications.
-        record: of the model that the weights are for; a `.weights.h5` file names no layers and is read through its variant.
-
-    Returns:
-        (arrays, format); the format of a mapping or a .safetensors file is "" because names alone do not tell.
+        model: the model that the weights are for; its variant says which network of keras.applications an `.h5` file is of, and
+            its layers how a `.weights.h5` file, which lists arrays by layer and number, calls them.
 
     Raises:
         CanonError: for a missing, damaged, foreign or pickled file.
     """
     if isinstance(source, keras.Model):
-        ours = getattr(source, "_record", None) is not None
-        return by_path(source), "canon" if ours else "keras_applications"
+        return _read_model(source, f"model {source.name!r}")
     if isinstance(source, Mapping):
-        return {name: _array(name, value) for name, value in source.items()}, ""
+        return Source({name: _array(name, value) for name, value in source.items()}, "", "a mapping of arrays")
     path = Path(source)
     if not path.is_file():
         raise CanonError(f"There is no weight file {str(path)!r}: give the path of a .safetensors, .keras, .weights.h5 or .h5 file.")
     if path.suffix in PICKLES:
         raise CanonError(f"{str(path)!r} is a pickle, which can run code when opened: convert it to .safetensors and load that.")
     if path.suffix == ".safetensors":
-        return _read_safetensors(path), ""
+        return Source(_read_safetensors(path), "", str(path))
     if path.suffix == ".keras":
-        return by_path(load_model(path)), "canon"
+        return _read_model(load_model(path), str(path))
     if path.name.endswith(".weights.h5"):
-        return _read_weights_file(path, record), "canon"
+        return _read_weights_file(path, model)
     if path.suffix == ".h5":
-        return _read_layer_file(path), "keras_applications"
+        return Source(_read_layer_file(path, model), "keras_applications", str(path))
     raise CanonError(f"{str(path)!r} is no weight file that can be read: give a .safetensors, .keras, .weights.h5 or .h5 file.")
 
 
 def by_path(model: keras.Model) -> dict[str, np.ndarray]:
     """Return the weights of a model by the path of the variable, without seeds of random layers."""
     return {weight.path: np.asarray(weight) for weight in model.weights if "seed_generator" not in weight.path}
+
+
+def _read_model(source: keras.Model, origin: str) -> Source:
+    record = getattr(source, "_record", None)
+    if record is not None:
+        return Source(by_path(source), "canon", origin, record.variant, record)
+    return Source(by_path(source), "keras_applications", origin)
 
 
 def _array(name: str, value) -> np.ndarray:
@@ -71,29 +95,41 @@ def _array(name: str, value) -> np.ndarray:
 def _read_safetensors(path: Path) -> dict[str, np.ndarray]:
     try:
         return load_file(path)
-    except (SafetensorError, OSError, ValueError) as error:
-        raise CanonError(f"{str(path)!r} is damaged or no .safetensors file ({error}): fetch it again.") from error
+    except (SafetensorError, OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise CanonError(f"{str(path)!r} is damaged or no .safetensors file of NumPy types ({error}): fetch it again.") from error
 
 
-def _read_weights_file(path: Path, record: ModelRecord) -> dict[str, np.ndarray]:
-    """Read a `.weights.h5` file through a twin of the variant with as many classes as the file's head has."""
+def _read_weights_file(path: Path, model: Model) -> Source:
+    """Read the HDF5 layout of Keras 3: nested groups of layers, each with its name and its arrays by number."""
+    known = {}
+    for layer in model._flatten_layers():
+        own: dict = {}
+        layer.save_own_variables(own)
+        known |= {f"{layer.path}/{index}": variable.path for index, variable in own.items()}
     try:
         with h5py.File(path) as file:
-            head = file.get("layers/logits/vars")
-            units = {dataset.shape[-1] for dataset in head.values()} if isinstance(head, h5py.Group) else set()
-    except OSError as error:
-        raise CanonError(f"{str(path)!r} is damaged or no .weights.h5 file: write it again with save_weights.") from error
-    classes = units.pop() if len(units) == 1 else record.num_classes
-    twin = create(record.variant, num_classes=classes, input_shape=record.input_shape, overrides=record.overrides)
-    try:
-        twin.load_weights(path)
-    except (ValueError, KeyError, OSError) as error:
-        reason = str(error).strip().splitlines()[0]
-        raise CanonError(f"{str(path)!r} does not hold weights of {record.variant!r}: {reason}") from error
-    return by_path(twin)
+            if not isinstance(file.get("layers"), h5py.Group):
+                raise CanonError(f"{str(path)!r} is no .weights.h5 file: it lists no layers.")
+            variant = file.attrs.get(VARIANT_ATTRIBUTE, "")
+            numbered = dict(_numbered_arrays(file["layers"], ()))
+    except (OSError, KeyError, RuntimeError) as error:
+        raise CanonError(f"{str(path)!r} is damaged or no .weights.h5 file ({error}): write it again with save_weights.") from error
+    return Source({known.get(name, name): array for name, array in numbered.items()}, "canon", str(path), str(variant))
 
 
-def _read_layer_file(path: Path) -> dict[str, np.ndarray]:
+def _numbered_arrays(group: h5py.Group, path: tuple[str, ...]):
+    """Yield ("layer/sublayer/number", array) for a group and all groups in it."""
+    own = group.get("vars")
+    if isinstance(own, h5py.Group) and "name" in own.attrs:
+        path = (*path, str(own.attrs["name"]))
+        for number, dataset in own.items():
+            yield "/".join((*path, number)), np.asarray(dataset)
+    for name, child in group.items():
+        if isinstance(child, h5py.Group) and name != "vars" and not name.startswith("seed_generator"):
+            yield from _numbered_arrays(child, path)
+
+
+def _read_layer_file(path: Path, model: Model) -> dict[str, np.ndarray]:
     """Read the HDF5 layout of Keras 2: a group for each layer, its arrays listed in `weight_names`."""
     try:
         with h5py.File(path) as file:
@@ -106,9 +142,10 @@ def _read_layer_file(path: Path) -> dict[str, np.ndarray]:
                 for name in group.attrs["weight_names"]:
                     leaf = _text(name).split("/")[-1].split(":")[0]
                     arrays[f"{_text(layer)}/{leaf}"] = np.asarray(group[_text(name)])
-            return arrays
-    except (OSError, KeyError) as error:
+    except (OSError, KeyError, RuntimeError) as error:
         raise CanonError(f"{str(path)!r} is damaged or no HDF5 weight file ({error}): fetch it again.") from error
+    twin = read_application_file(path, model.record.variant, list(arrays.values()))
+    return arrays if twin is None else by_path(twin)
 
 
 def _text(value) -> str:

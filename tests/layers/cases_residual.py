@@ -51,6 +51,13 @@ CASES = [
         (IMAGES,),
         8 + (16 + 8) + (9 * 16 + 8) + 4 * 16,
     ),
+    LayerCase(
+        layers.PreActivationBottleneckBlock,
+        {"filters": 2, "shortcut": "projection", "activate_input": False, "use_bias": True},
+        (IMAGES,),
+        (4 * 2 + 4) + (9 * 4 + 4) + (2 * 8 + 8) + (4 * 8 + 8),
+        id="first",
+    ),
     LayerCase(layers.HighwayDense, {"units": 4}, (values(3, 4),), 2 * (4 * 4 + 4)),
     LayerCase(layers.HighwayDense, {"units": 4, "activation": "tanh"}, (values(2, 6, 4),), 2 * (4 * 4 + 4), id="sequence", mask=True),
     LayerCase(layers.HighwayConv2D, {"filters": 4, "kernel_size": [3, 5]}, (IMAGES,), 2 * (15 * 4 * 4 + 4)),

@@ -6,6 +6,7 @@ from checks.layers import LayerCase
 from keras_canon.layers import (
     ClassToken,
     FeedForward,
+    FirstStep,
     LearnedPositionEmbedding,
     PatchEmbedding,
     RelativePositionBias,
@@ -48,6 +49,7 @@ CASES = [
         PatchEmbedding, {"patch_size": [4, 6], "model_dim": 5, "use_bias": False}, (IMAGES,), trainable=4 * 6 * 3 * 5, id="rectangular"
     ),
     LayerCase(ClassToken, {"initializer": "ones"}, (STEPS,), trainable=8, mask=True),
+    LayerCase(FirstStep, {}, (STEPS,), trainable=0),
     LayerCase(FeedForward, {"feedforward_dim": 16, "model_dim": 8}, (STEPS,), trainable=FEEDFORWARD, mask=True),
     LayerCase(
         FeedForward,

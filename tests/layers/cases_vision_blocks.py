@@ -97,6 +97,13 @@ CASES = [
         unit(3, 192) + unit(3, 4) + unit(4, 4, 7) + unit(4, 192, 7) + unit(3, 4) + 3 * unit(4, 4, 7) + unit(4, 192, 7) + unit(3, 192),
     ),
     LayerCase(
+        layers.InceptionV3B,
+        {"gamma_initializer": None},
+        (SMALL,),
+        unit(3, 384, 3, 3) + unit(3, 64) + unit(64, 96, 3, 3) + unit(96, 96, 3, 3) - (384 + 64 + 96 + 96),
+        id="without_gamma",
+    ),
+    LayerCase(
         layers.InceptionV3D,
         {},
         (SMALL,),

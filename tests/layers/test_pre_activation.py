@@ -11,12 +11,14 @@ IMAGES = np.random.RandomState(0).standard_normal((2, 8, 7, 8)).astype("float32"
 
 def bare(item, x):
     window = item.window
-    return convolve(x, np.asarray(item.convolution.kernel, "float64"), window.strides, window.padding, window.dilation_rate, item.groups)
+    bias = np.asarray(item.convolution.bias) if item.convolution.use_bias else 0
+    kernel = np.asarray(item.convolution.kernel, "float64")
+    return bias + convolve(x, kernel, window.strides, window.padding, window.dilation_rate, item.groups)
 
 
 def expected_of(layer, x):
     *first, last = [layer.unit_1, layer.unit_2] + ([layer.unit_3] if hasattr(layer, "unit_3") else [])
-    active = relu(normalize(x, layer.normalization))
+    active = x if layer.normalization is None else relu(normalize(x, layer.normalization))
     branch = active
     for item in first:
         branch = relu(unit(item, branch))
@@ -37,6 +39,8 @@ def expected_of(layer, x):
         (PreActivationBottleneckBlock, {"filters": 2}),
         (PreActivationBottleneckBlock, {"filters": 4, "strides": 2, "shortcut": "projection", "groups": 2}),
         (PreActivationBottleneckBlock, {"filters": 3, "strides": 2, "shortcut": "zero_padding", "stride_on": "3x3"}),
+        (PreActivationBottleneckBlock, {"filters": 2, "strides": 2, "shortcut": "zero_padding", "stride_on": "3x3", "use_bias": True}),
+        (PreActivationBottleneckBlock, {"filters": 3, "shortcut": "projection", "activate_input": False, "use_bias": True}),
     ],
 )
 def test_equation_1(cls, arguments):

@@ -33,9 +33,9 @@ def test_a_model_that_knows_nothing_scores_the_logarithm_of_its_classes():
 def test_data_that_do_not_fit():
     model = zoo.create("lenet5_modern", num_classes=4)
     data = "synthetic:classes=3,size=8,channels=1,examples=80"
-    with pytest.raises(CanonError, match="4 classes.*3 classes"):
+    with pytest.raises(CanonError, match=r"4 classes.*3 classes"):
         training.evaluate(model, data)
-    with pytest.raises(CanonError, match="no split 'tset'.*'test'"):
+    with pytest.raises(CanonError, match=r"no split 'tset'.*'test'"):
         training.evaluate(model, data.replace("=3", "=4"), "tset")
     with pytest.raises(CanonError, match="No data set was named"):
         training.evaluate(model)

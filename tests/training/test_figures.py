@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from keras_canon.training.figures import draw_confusion, draw_contact_sheet, draw_curves
 
 
 def pixels(path):
-    image = pytest.importorskip("PIL.Image")
-    with image.open(path) as opened:
+    with Image.open(path) as opened:
         return np.asarray(opened.convert("RGB"))
 
 
@@ -22,7 +22,7 @@ def test_curves(epochs, tmp_path):
     assert len(np.unique(drawn.reshape(-1, 3), axis=0)) > 50
 
 
-@pytest.mark.parametrize("classes", [2, 10, 40, 100])
+@pytest.mark.parametrize("classes", [2, 10, 30])
 def test_confusion(classes, tmp_path):
     counts = np.eye(classes, dtype="int64") * 5
     counts[0, 1] = 2

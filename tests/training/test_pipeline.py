@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+from PIL import Image
 
-from keras_canon.training.pipeline import batches, epoch_order, load_data
+from keras_canon.training.pipeline import batches, epoch_order, load_data, reader
 from keras_canon.training.sections import DataSection
 from keras_canon.zoo import CanonError, Preprocessing
 
@@ -63,15 +64,25 @@ def test_batches_are_prepared_and_the_last_one_is_short(data):
     assert 0.0 <= float(found[0][0].numpy().min()) <= float(found[0][0].numpy().max()) <= 1.0
 
 
+@pytest.mark.parametrize("memory", [0, 2**30], ids=["prepared anew", "prepared once"])
+def test_a_reader_gives_the_same_batches_from_memory_or_not(memory, data, monkeypatch):
+    monkeypatch.setattr("keras_canon.training.pipeline._MEMORY", memory)
+    read = reader(data.train, PREPROCESSING, 16)
+    for order in (epoch_order(len(data.train), 1, 2)[7:], None):
+        expected = batches(data.train, PREPROCESSING, 16, order)
+        for found, right in zip(read(order), expected, strict=True):
+            for one, other in zip(found, right, strict=True):
+                np.testing.assert_array_equal(one, other)
+
+
 def test_pictures_of_many_sizes(tmp_path, monkeypatch):
-    image = pytest.importorskip("PIL.Image")
     monkeypatch.setenv("KERAS_CANON_DATA", str(tmp_path / "prepared"))
     random = np.random.default_rng(0)
     for name in ("cat", "dog"):
         (tmp_path / "photos" / name).mkdir(parents=True)
         for number in range(12):
             pixels = random.integers(0, 256, (6 + number, 9, 3), dtype="uint8")
-            image.fromarray(pixels).save(tmp_path / "photos" / name / f"{number}.png")
+            Image.fromarray(pixels).save(tmp_path / "photos" / name / f"{number}.png")
     photos = load_data(DataSection(f"folder:{tmp_path / 'photos'}"))
     found = list(batches(photos.train, Preprocessing(size=(10, 10)), 4))
     assert all(images.shape[1:] == (10, 10, 3) for images, _ in found)

@@ -10,6 +10,7 @@ import keras
 import numpy as np
 import pytest
 import typer
+from PIL import Image
 from typer.testing import CliRunner
 
 from keras_canon import training, zoo
@@ -52,7 +53,7 @@ def test_the_folder_holds_what_it_should(finished):
         assert len(content) > 10_000
     assert [path.name for path in (finished.folder / "checkpoints").iterdir()] == ["best.weights.h5"]
     assert {path.parent.name for path in (finished.folder / "events").rglob("events.out.tfevents.*")} == {"train", "validation"}
-    rows = list(csv.DictReader((finished.folder / "history.csv").open(encoding="utf-8")))
+    rows = list(csv.DictReader((finished.folder / "history.csv").read_text(encoding="utf-8").splitlines()))
     assert [row["epoch"] for row in rows] == ["0", "1", "2"]
     assert set(rows[0]) == {"epoch", "loss", "accuracy", "val_loss", "val_accuracy", "learning_rate", "seconds"}
     np.testing.assert_allclose([float(row["val_loss"]) for row in rows], finished.history["val_loss"])
@@ -84,7 +85,7 @@ def test_the_best_weights_are_saved_with_all_that_belongs_to_them(finished):
     validation = training.evaluate(finished.folder, split="validation")
     np.testing.assert_allclose(validation.cross_entropy, min(finished.history["val_loss"]), rtol=1e-5)
     with zipfile.ZipFile(finished.folder / "model.keras") as archive:
-        assert "compile_config" not in json.loads(archive.read("config.json"))
+        assert not json.loads(archive.read("config.json")).get("compile_config")
 
 
 def test_the_report_says_it_all(finished):
@@ -252,14 +253,12 @@ def test_the_commands_from_recipe_to_prediction(tmp_path):
     assert json.loads(evaluated.output)["examples"] == 30
     assert "accuracy" in invoke(commands(), ["evaluate", out, "--split", "validation"]).output
 
-    from PIL import Image
-
     data = training.data.load(load_recipe(Path(out) / "recipe.toml").data.name)
     Image.fromarray(data.test.image(0)[..., 0]).save(tmp_path / "one.png")
     predicted = invoke(commands(), ["predict", out, str(tmp_path / "one.png"), "--top", "2", "--json"])
     [answer] = json.loads(predicted.output)
     assert next(iter(answer["classes"])) == data.class_names[training.evaluate(out).predicted[0]]
-    assert "one.png" in invoke(commands(), ["predict", out, str(tmp_path / "one.png")]).output
+    assert "one.png" in "".join(invoke(commands(), ["predict", out, str(tmp_path / "one.png")]).output.split())
 
 
 @pytest.mark.parametrize(

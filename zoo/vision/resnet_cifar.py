@@ -5,6 +5,9 @@ from dataclasses import dataclass
 import keras
 
 from ...layers import ConvNormActivation, ResidualBlock
+from .residual_stages import decay, head, image_input
+
+_STRIDE = 4
 
 
 @dataclass(frozen=True)
@@ -31,7 +34,8 @@ def resnet_cifar(config: ResNetCifarConfig, *, input_shape: tuple[int, ...], num
     https://arxiv.org/abs/1512.03385
 
     **Differs from the paper:** nothing. Shortcuts are of option A (zero padding, no parameters), as section 4.2 says.
-    The paper prints 0.27 million parameters for n = 3; the exact number for three channels and ten classes is 269,722.
+    The paper prints 0.27, 0.46, 0.66, 0.85 and 1.7 million parameters for n = 3, 5, 7, 9 and 18; exact for three channels and
+    ten classes are 269,722, 464,154, 658,586, 853,018 and 1,727,962.
 
     Shape walk:
         images (B, 32, 32, 3)
@@ -46,17 +50,17 @@ def resnet_cifar(config: ResNetCifarConfig, *, input_shape: tuple[int, ...], num
 
     Args:
         config: the sizes.
-        input_shape: (height, width, channels), any height and width, also None.
+        input_shape: (height, width, channels), height and width at least 4, or None.
         num_classes: number of classes; 0 leaves out the output layer and returns the pooled features.
 
     Raises:
-        ValueError: when a size of the config is out of range.
+        ValueError: when the input is smaller than the strides, or a size of the config is out of range.
     """
     if config.blocks_per_stage < 1:
         raise ValueError(f"blocks_per_stage must be at least 1, got {config.blocks_per_stage}")
-    regularizer = keras.regularizers.L2(config.weight_decay) if config.weight_decay else None
+    regularizer = decay(config.weight_decay)
     total = len(config.widths) * config.blocks_per_stage
-    images = keras.Input(input_shape, name="images")
+    images = image_input(input_shape, _STRIDE)
     x = ConvNormActivation(config.widths[0], 3, kernel_regularizer=regularizer, name="conv1")(images)
     for stage, filters in enumerate(config.widths, start=1):
         for block in range(1, config.blocks_per_stage + 1):
@@ -70,7 +74,4 @@ def resnet_cifar(config: ResNetCifarConfig, *, input_shape: tuple[int, ...], num
                 kernel_regularizer=regularizer,
                 name=f"stage{stage}_block{block}",
             )(x)
-    x = keras.layers.GlobalAveragePooling2D(data_format="channels_last", name="pool")(x)
-    if num_classes:
-        x = keras.layers.Dense(num_classes, kernel_initializer="he_normal", kernel_regularizer=regularizer, name="logits")(x)
-    return keras.Model(images, x, name="resnet_cifar")
+    return keras.Model(images, head(x, num_classes, kernel_regularizer=regularizer), name="resnet_cifar")

@@ -1,0 +1,156 @@
+"""What goes where when weights are loaded: matched, laid out and adapted first, assigned last."""
+
+from collections.abc import Mapping
+
+import keras
+import numpy as np
+
+from ..layers import PatchEmbedding
+from .conversion import Conversion, Move, plan
+from .errors import CanonError
+from .layouts import adapt_input_channels, resample_positions, torch_to_keras, unflatten_channels_first
+from .load_report import LoadReport
+from .model import Model
+
+HEAD = "logits"
+
+
+class Placement:
+    """Collects the value of each variable; nothing is assigned before `assign`.
+
+    Args:
+        model: the model to fill.
+        arrays: the source, name -> array.
+        skip_head: as for `zoo.load_weights`.
+    """
+
+    def __init__(self, model: Model, arrays: Mapping[str, np.ndarray], skip_head: bool | None):
+        self.model, self.arrays, self.skip_head = model, arrays, skip_head
+        self.targets = {weight.path: weight for weight in model.weights if "seed_generator" not in weight.path}
+        self.values: dict[str, np.ndarray] = {}
+        self.loaded, self.adapted, self.skipped = [], [], []
+        self.unused: list[str] = []
+        self.not_needed: set[str] = set()
+        self.biases: list[tuple[str, str]] = []
+        images = len(model.inputs) == 1 and len(model.inputs[0].shape) == 4
+        kernels = [path for path in self.targets if path.endswith("kernel")] if images else []
+        self.stem = kernels[0] if kernels else ""
+        self.has_grid = images
+
+    def forgiven(self, path: str) -> bool:
+        """Say whether the variable at `path` may stay as it is in strict mode."""
+        # an auxiliary classifier has a layer of that name inside
+        return self.skip_head is not False and HEAD in path.split("/")[:-1]
+
+    def take_canon(self) -> None:
+        """Match names that are paths of our variables."""
+        for name, array in self.arrays.items():
+            if name in self.targets:
+                self._put(name, name, array)
+            else:
+                self._leave(name, name)
+
+    def take_converted(self, conversion: Conversion) -> None:
+        """Match names by the rules of a conversion."""
+        moves, unknown = plan(conversion, self.arrays, self.targets)
+        self.unused += unknown
+        for move in moves:
+            self._move(move, conversion)
+        for name, path in self.biases:
+            if path in self.values:
+                self.values[path] = self.values[path] - self.arrays[name]
+                self.loaded.append((name, path, self.arrays[name].shape))
+            else:
+                self.unused.append(name)
+        if conversion.epsilon is not None:
+            self._carry_epsilon(conversion.epsilon)
+
+    def report(self, chosen: str, notes: tuple[str, ...] = ()) -> LoadReport:
+        """Return the report on what was matched."""
+        put = {path for path, *_ in self.skipped} | set(self.values)
+        missing = tuple((path, tuple(weight.shape)) for path, weight in self.targets.items() if path not in put)
+        return LoadReport(chosen, tuple(self.loaded), tuple(self.adapted), tuple(self.skipped), missing, tuple(self.unused), notes)
+
+    def assign(self) -> None:
+        """Change the model."""
+        for path, value in self.values.items():
+            self.targets[path].assign(value)
+
+    def _leave(self, name: str, path: str) -> None:
+        """Note an array for which the model has no variable."""
+        self.unused.append(name)
+        if self.forgiven(path):
+            self.not_needed.add(name)
+
+    def _move(self, move: Move, conversion: Conversion) -> None:
+        array = self.arrays[move.name]
+        if move.rule.how == "skip":
+            self.unused.append(move.name)
+            self.not_needed.add(move.name)
+            return
+        if any(path not in self.targets for path in move.targets):
+            self._leave(move.name, move.targets[0])
+            return
+        if move.rule.how == "absorb_bias":
+            self.biases.append((move.name, move.targets[0]))
+            return
+        if move.rule.how == "flatten":
+            array = unflatten_channels_first(array, *move.rule.shape)
+        pieces = np.split(array, len(move.targets)) if move.rule.how == "split" else [array]
+        keep = move.rule.how == "same" or conversion.format == "keras_applications"
+        for path, piece in zip(move.targets, pieces, strict=True):
+            self._put(move.name, path, piece, None if keep else "torch")
+
+    def _put(self, name: str, path: str, array: np.ndarray, layout: str | None = None) -> None:
+        """Note the array for the variable at `path`, after a layout change or an adaptation where one applies."""
+        shape = tuple(self.targets[path].shape)
+        if self.skip_head and self.forgiven(path):
+            self.skipped.append((path, array.shape, shape))
+            self.not_needed.add(name)
+            return
+        if path in self.values:
+            raise CanonError(f"Two arrays lead to {path}, the second is {name}: the source is not in the format asked for.")
+        found = torch_to_keras(array, shape, path.split("/")[-1]) if layout == "torch" else _reshaped(array, shape)
+        if found is None:
+            found = self._adapt(path, array, shape, layout)
+            if found is None:
+                self.skipped.append((path, array.shape, shape))
+                return
+            self.adapted.append((path, array.shape, shape))
+        self.values[path] = found
+        self.loaded.append((name, path, shape))
+
+    def _adapt(self, path: str, array: np.ndarray, shape: tuple[int, ...], layout: str | None) -> np.ndarray | None:
+        if path == self.stem:
+            kernel = np.transpose(array, (*range(2, array.ndim), 1, 0)) if layout == "torch" else array
+            if kernel.ndim == len(shape) > 2 and kernel.shape[:-2] == shape[:-2] and kernel.shape[-1] == shape[-1]:
+                return adapt_input_channels(kernel, shape[-2])
+        if self.has_grid and "position" in path and array.shape[-1] == shape[-1]:
+            table = array.reshape(-1, array.shape[-1])
+            try:
+                return resample_positions(table, shape[-2], self._grid()).reshape(shape)
+            except ValueError as error:
+                raise CanonError(f"{path}: {error}.") from error
+        return None
+
+    def _grid(self) -> tuple[int, int] | None:
+        """Return how many rows and columns of patches the model has, None when it does not cut patches."""
+        for layer in self.model.layers:
+            if isinstance(layer, PatchEmbedding):
+                (height, width), (rows, columns) = layer.input.shape[1:3], layer.patch_size
+                return height // rows, width // columns
+        return None
+
+    def _carry_epsilon(self, epsilon: float) -> None:
+        for layer in self.model._flatten_layers():
+            if isinstance(layer, keras.layers.BatchNormalization) and layer.moving_variance.path in self.values:
+                path = layer.moving_variance.path
+                self.values[path] = (self.values[path].astype("float64") + epsilon - layer.epsilon).astype("float32")
+
+
+def _reshaped(array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray | None:
+    """Keras layouts agree but for axes of size one and attention's split axes."""
+    if array.shape == shape:
+        return array
+    squeezed = [tuple(size for size in one if size != 1) for one in (array.shape, shape)]
+    return array.reshape(shape) if squeezed[0] == squeezed[1] and array.size == np.prod(shape) else None
