@@ -10,6 +10,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from .console import load_tensorflow
+
 
 def evaluate(
     model: Annotated[Path, typer.Argument(help="Folder of a run, or a .keras file.")],
@@ -22,6 +24,7 @@ def evaluate(
 
     Example: canon evaluate runs/lenet5_digits --split validation
     """
+    load_tensorflow()
     from ..training.evaluation import evaluate as evaluate_split
 
     result = evaluate_split(model, data, split, batch_size=batch_size)

@@ -35,12 +35,12 @@ def list_command(
         print(json.dumps([asdict(row) for row in rows], indent=2))
         return
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
-    for title in ("name", "year", "family", "parameters", "mult-adds", "input", "weights"):
+    for title in ("name", "year", "parameters", "mult-adds", "input", "weights"):
         table.add_column(title, justify="right" if title in ("parameters", "mult-adds") else "left", no_wrap=True)
     for row in rows:
         weights = ", ".join(record.tag for record in row.weights) or "-"
         shape = "x".join(map(str, row.input_shape))
-        table.add_row(row.name, str(row.year), row.family, f"{row.trainable_parameters:,}", _macs(row.gmacs), shape, weights)
+        table.add_row(row.name, str(row.year), f"{row.trainable_parameters:,}", _macs(row.gmacs), shape, weights)
     Console().print(table)
     if not rows:
         Console(stderr=True).print(f"No model matches {pattern!r} with these filters; `canon list` without arguments shows all.")

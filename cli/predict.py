@@ -8,6 +8,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from .console import load_tensorflow
+
 
 def predict(
     model: Annotated[Path, typer.Argument(help="Folder of a run, or a .keras file.")],
@@ -19,6 +21,7 @@ def predict(
 
     Example: canon predict runs/lenet5_digits digit.png --top 5
     """
+    load_tensorflow()
     from ..training.evaluation import load_trained
     from ..zoo.labels import decode
     from ..zoo.preprocessing import preprocess

@@ -10,6 +10,7 @@ from rich.table import Table
 
 from ..training.recipe import list_recipes
 from ..zoo.errors import CanonError
+from .console import load_tensorflow
 
 _INTERRUPTED = 130
 
@@ -36,6 +37,7 @@ def train(
 
     # a mistake in the recipe is told before TensorFlow is loaded, which takes seconds
     load_recipe(recipe, overrides if seed is None else {**overrides, "train.seed": seed}, smoke)
+    load_tensorflow()
     from ..training.running import RunInterrupted, run
 
     try:

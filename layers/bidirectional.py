@@ -87,8 +87,10 @@ class Bidirectional(keras.layers.Layer):
         self.backward_layer.reset_state()
 
     def call(self, sequences, initial_state=None, mask=None, training=None):
-        half = None if initial_state is None else len(initial_state) // 2
-        states = (None, None) if half is None else (initial_state[:half], initial_state[half:])
+        states = (None, None)
+        if initial_state is not None:
+            half = len(initial_state) // 2
+            states = (initial_state[:half], initial_state[half:])
         outputs, final = [], []
         for layer, initial in zip((self.forward_layer, self.backward_layer), states, strict=True):
             result = layer(sequences, initial_state=initial, mask=mask, training=training)
@@ -100,8 +102,8 @@ class Bidirectional(keras.layers.Layer):
             outputs.append(output)
             final += state
         merged = tuple(outputs) if self.merge_mode is None else (MERGES[self.merge_mode](*outputs),)
-        result = (*merged, *final)
-        return result if len(result) > 1 else result[0]
+        result = [*merged, *final]
+        return tuple(result) if len(result) > 1 else result[0]
 
     def compute_mask(self, sequences, mask=None):
         merged = [mask if self.return_sequences else None] * (2 if self.merge_mode is None else 1)
@@ -116,8 +118,8 @@ class Bidirectional(keras.layers.Layer):
         if self.merge_mode == "concat":
             shape = (*shape[:-1], 2 * shape[-1])
         merged = (shape, shape) if self.merge_mode is None else (shape,)
-        result = (*merged, *states)
-        return result if len(result) > 1 else result[0]
+        result = [*merged, *states]
+        return tuple(result) if len(result) > 1 else result[0]
 
     def get_config(self):
         layer, backward_layer = self.records

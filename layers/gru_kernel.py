@@ -25,11 +25,12 @@ from .recurrent_kernel import (
     differentiated,
     flat_parameters,
     forwards,
+    input_gradient,
     length_of,
     pad,
     project,
-    projection_gradients,
-    recurrent_gradient,
+    states_before,
+    weight_gradient,
 )
 
 
@@ -78,9 +79,10 @@ def _trainable(weights, inputs, states, keep):
             upstream = (pad(to_outputs), to_hidden)
             at_state, at_inputs, to_hidden = _backward(upstream, recurrent_kernel, gates, padded_outputs, hidden, length)
             at_state, at_inputs = cut(at_state, inputs), cut(at_inputs, inputs)
-            to_inputs, to_kernel, to_bias = projection_gradients(inputs, kernel, at_inputs)
-            to_recurrent = recurrent_gradient(hidden, outputs, at_state)
-            return to_inputs, to_kernel, to_recurrent, to_bias, keras.ops.sum(at_state, axis=(0, 1)), to_hidden
+            to_recurrent = weight_gradient(states_before(hidden, outputs), at_state)
+            to_biases = [keras.ops.sum(item, axis=(0, 1)) for item in (at_inputs, at_state)]
+            to_inputs, to_kernel = input_gradient(inputs, kernel, at_inputs), weight_gradient(inputs, at_inputs)
+            return to_inputs, to_kernel, to_recurrent, *to_biases, to_hidden
 
         return (outputs, final), gradient
 

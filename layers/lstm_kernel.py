@@ -26,11 +26,12 @@ from .recurrent_kernel import (
     differentiated,
     flat_parameters,
     forwards,
+    input_gradient,
     length_of,
     pad,
     project,
-    projection_gradients,
-    recurrent_gradient,
+    states_before,
+    weight_gradient,
 )
 
 
@@ -61,8 +62,10 @@ def _trainable(weights, inputs, states, keep):
             upstream = (pad(to_outputs), to_hidden, to_cell)
             through, to_hidden, to_cell = _backward(upstream, recurrent_kernel, gates, cells, cell, keep, length)
             through = cut(through, inputs)
-            to_inputs, to_kernel, to_bias = projection_gradients(inputs, kernel, through)
-            return to_inputs, to_kernel, recurrent_gradient(hidden, outputs, through), to_bias, to_hidden, to_cell
+            to_weights = weight_gradient(keras.ops.concatenate([inputs, states_before(hidden, outputs)], axis=2), through)
+            to_kernel, to_recurrent = to_weights[: inputs.shape[-1]], to_weights[inputs.shape[-1] :]
+            to_bias = keras.ops.sum(through, axis=(0, 1))
+            return input_gradient(inputs, kernel, through), to_kernel, to_recurrent, to_bias, to_hidden, to_cell
 
         return (outputs, *final), gradient
 

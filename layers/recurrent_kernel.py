@@ -118,11 +118,11 @@ def scan(mode: str, kernel: Kernel, inputs, states, mask=None, return_sequences=
         outputs (B, T, U), or None where they were not asked for, and the list of final states.
     """
     mask = None if mask is None else tf.cast(mask, tf.bool)
-    if mode == "cudnn":
+    if mode == "cudnn" and kernel.cudnn_parameters:
         return _cudnn(inputs, states, mask, kernel.cudnn_parameters())
     inputs = tf.transpose(inputs, [1, 0, 2])
     keep = None if mask is None else tf.transpose(mask)[:, :, None]
-    if mode == "xla":
+    if mode == "xla" and kernel.trainable:
         outputs, *states = kernel.trainable(inputs, states, keep)
     else:
         outputs, *states = _loop(kernel.step, inputs, states, keep, return_sequences)
@@ -138,18 +138,19 @@ def project(inputs, kernel, bias):
     return projected
 
 
-def projection_gradients(inputs, kernel, gradient):
-    """Return the gradients of `project`; outside the compiled part, so that one that nobody asks for is never computed."""
-    flat = tf.reshape(gradient, [-1, kernel.shape[1]])
-    to_inputs = tf.reshape(tf.matmul(flat, kernel, transpose_b=True), tf.shape(inputs))
-    to_kernel = tf.matmul(tf.reshape(inputs, [-1, kernel.shape[0]]), flat, transpose_a=True)
-    return to_inputs, to_kernel, tf.reduce_sum(flat, axis=0)
+def input_gradient(inputs, kernel, gradient):
+    """Return the gradient at the inputs of `project`; outside the compiled part, so that it is left out where nobody asks for it."""
+    return tf.reshape(tf.matmul(tf.reshape(gradient, [-1, kernel.shape[1]]), kernel, transpose_b=True), tf.shape(inputs))
 
 
-def recurrent_gradient(initial, outputs, gradient):
-    """Return the recurrent kernel's gradient: the states before each step (initial, then outputs) times the steps' gradients."""
-    before = tf.concat([initial[None], outputs], axis=0)[:-1]
-    return tf.matmul(tf.reshape(before, [-1, initial.shape[-1]]), tf.reshape(gradient, [-1, gradient.shape[-1]]), transpose_a=True)
+def weight_gradient(inputs, gradient):
+    """Return the gradient at a matrix that multiplies (T, B, F) at every step: one product over all steps."""
+    return tf.matmul(tf.reshape(inputs, [-1, inputs.shape[-1]]), tf.reshape(gradient, [-1, gradient.shape[-1]]), transpose_a=True)
+
+
+def states_before(initial, outputs):
+    """Return the states that each step began with (T, B, U)."""
+    return tf.concat([initial[None], outputs], axis=0)[:-1]
 
 
 def array(like, steps, width=None):
@@ -205,7 +206,7 @@ def pad(sequence):
     if length is not None and bucket(length) == length:
         return sequence
     length = tf.shape(sequence)[0] if length is None else length
-    return tf.pad(sequence, [[0, bucket(length) - length], [0, 0], [0, 0]])
+    return tf.pad(sequence, tf.convert_to_tensor([[0, bucket(length) - length], [0, 0], [0, 0]]))
 
 
 def compact(inputs, mask):

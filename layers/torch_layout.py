@@ -31,7 +31,7 @@ def _transposed(*arrays):
 
 def _summed(bias_ih, bias_hh):
     biases = [np.asarray(item) for item in (bias_ih, bias_hh) if item is not None]
-    return [sum(biases)] if biases else []
+    return [np.sum(biases, axis=0)] if biases else []
 
 
 def _update_first(array):

@@ -1,8 +1,10 @@
-"""Which callbacks want to be called at every batch."""
+"""What the loop must know of callbacks before it calls them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import keras
+
+from ..zoo.errors import CanonError
 
 _TRAIN = ("on_batch_begin", "on_batch_end", "on_train_batch_begin", "on_train_batch_end")
 _TEST = ("on_test_batch_begin", "on_test_batch_end")
@@ -29,3 +31,21 @@ class BatchHooks:
 def _overrides(callback: keras.callbacks.Callback, names: Iterable[str]) -> bool:
     # by attribute of the instance: LambdaCallback sets its methods there
     return any(getattr(getattr(callback, name), "__func__", None) is not getattr(keras.callbacks.Callback, name) for name in names)
+
+
+def refuse_two_schedules(optimizer: keras.optimizers.Optimizer, callbacks: Iterable[keras.callbacks.Callback]) -> None:
+    """Refuse, before the first epoch, a callback that sets the learning rate of an optimizer whose schedule sets it too.
+
+    Raises:
+        CanonError: it names both.
+    """
+    inner = optimizer.inner_optimizer if isinstance(optimizer, keras.optimizers.LossScaleOptimizer) else optimizer
+    schedule = inner.get_config().get("learning_rate")
+    if not isinstance(schedule, Mapping):  # a schedule is a table of class and config there, a constant a number
+        return
+    for callback in callbacks:
+        if isinstance(callback, keras.callbacks.ReduceLROnPlateau | keras.callbacks.LearningRateScheduler):
+            raise CanonError(
+                f"The learning rate is set by the schedule {schedule['class_name']} and by the callback "
+                f"{type(callback).__name__}: keep one of them."
+            )

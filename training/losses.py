@@ -1,4 +1,4 @@
-"""Losses by name; all take logits and integer labels."""
+"""Losses by name; all take logits."""
 
 import inspect
 from collections.abc import Mapping
@@ -7,6 +7,9 @@ from typing import Any
 import keras
 
 from ..zoo.errors import CanonError
+from .cross_entropy import ClassWeighted, CrossEntropy, accuracy, class_weight_list
+
+__all__ = ["ClassWeighted", "CrossEntropy", "RBFMaximumAPosteriori", "accuracy", "build_loss", "class_weight_list"]
 
 
 @keras.saving.register_keras_serializable(package="keras_canon")
@@ -69,15 +72,12 @@ def build_loss(name: str, options: Mapping[str, Any] | None = None) -> keras.los
         CanonError: for an option that the loss does not have, or a value that it refuses.
     """
     options = dict(options or {})
-    if name == "cross_entropy":
-        if options:
-            raise CanonError(f"The loss 'cross_entropy' takes no loss_options, got {', '.join(options)}.")
-        return keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-    allowed = [key for key in inspect.signature(RBFMaximumAPosteriori).parameters if key != "kwargs"]
+    kind = {"cross_entropy": CrossEntropy, "rbf_maximum_a_posteriori": RBFMaximumAPosteriori}[name]
+    allowed = [key for key in inspect.signature(kind).parameters if key != "kwargs"]
     for key in options:
         if key not in allowed:
             raise CanonError(f"The loss {name!r} has no option {key!r}: allowed: {', '.join(allowed)}.")
     try:
-        return RBFMaximumAPosteriori(**options)
+        return kind(**options)
     except (ValueError, TypeError) as error:
         raise CanonError(f"The loss {name!r} cannot be built with {options}: {error}") from error

@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from ..zoo.preprocessing import apply_preprocessing
 from ..zoo.records import Preprocessing
+from .augmentation import Augmentation
 from .data import Dataset, Split, load
 from .sections import DataSection
 
@@ -25,7 +26,14 @@ def epoch_order(examples: int, seed: int, epoch: int) -> np.ndarray:
     return np.random.default_rng((seed, epoch)).permutation(examples)
 
 
-def batches(split: Split, preprocessing: Preprocessing, batch_size: int, order: np.ndarray | None = None) -> tf.data.Dataset:
+def batches(
+    split: Split,
+    preprocessing: Preprocessing,
+    batch_size: int,
+    order: np.ndarray | None = None,
+    augmentation: Augmentation | None = None,
+    epoch: int = 0,
+) -> tf.data.Dataset:
     """Return prepared batches of a split, the last one short where the numbers do not divide.
 
     Args:
@@ -34,36 +42,62 @@ def batches(split: Split, preprocessing: Preprocessing, batch_size: int, order: 
         batch_size: examples a batch.
         order: positions in the split; None for all, ascending. Only these are read and prepared, so that an epoch can be
             entered in its middle at no cost with `order[done:]`.
+        augmentation: changes of the pictures; None for none.
+        epoch: number of the epoch from 0, which decides the changes.
 
     Returns:
-        Elements (images, labels): float32 (B, height, width, channels) and int64 (B,).
+        Elements (images, labels): float32 (B, height, width, channels) and int64 (B,), or shares of classes (B, classes) where
+        labels are mixed.
     """
+    # an element, not a constant of the graph: one trace serves all epochs
+    numbers = tf.data.Dataset.from_tensors(tf.constant(epoch, "int64")).repeat()
 
-    def prepare(example):
-        return apply_preprocessing(example["image"], preprocessing), example["label"]
+    def prepare(images, index, epoch):
+        images = images if augmentation is None else augmentation.pictures(images, index, epoch)
+        return apply_preprocessing(images, preprocessing)
 
-    if split.store.image_shape is not None:
-        return split.dataset(order, batch_size).map(prepare, num_parallel_calls=tf.data.AUTOTUNE).prefetch(tf.data.AUTOTUNE)
-    examples = split.dataset(order).map(prepare, num_parallel_calls=tf.data.AUTOTUNE)
-    return examples.batch(batch_size).prefetch(tf.data.AUTOTUNE)
+    def prepare_batch(example, epoch):
+        return prepare(example["image"], example["index"], epoch), example["label"], example["index"]
+
+    def prepare_one(example, epoch):
+        return prepare(example["image"][None], example["index"][None], epoch)[0], example["label"], example["index"]
+
+    whole = split.store.image_shape is not None
+    elements = tf.data.Dataset.zip(split.dataset(order, batch_size) if whole else split.dataset(order), numbers)
+    elements = elements.map(prepare_batch if whole else prepare_one, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
+    return _mixed(elements if whole else elements.batch(batch_size), numbers, augmentation)
 
 
-def reader(split: Split, preprocessing: Preprocessing, batch_size: int) -> Callable[[np.ndarray | None], tf.data.Dataset]:
-    """Return `batches` as a function of the order alone, for many passes over one split.
+def _mixed(elements: tf.data.Dataset, numbers: tf.data.Dataset, augmentation: Augmentation | None) -> tf.data.Dataset:
+    """Return batches of images and labels, mixed where that is asked for, from those of images, labels and positions."""
 
-    A split whose prepared images fit in memory is prepared once: resizing costs as much as a small network's update, and the
-    two would share the processor. The batches are the same, bit for bit.
+    def mix(element, epoch):
+        images, labels, index = element
+        return (images, labels) if augmentation is None else augmentation.batch(images, labels, index, epoch)
+
+    mixed = tf.data.Dataset.zip(elements, numbers).map(mix, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
+    return mixed.prefetch(tf.data.AUTOTUNE)
+
+
+def reader(
+    split: Split, preprocessing: Preprocessing, batch_size: int, augmentation: Augmentation | None = None
+) -> Callable[..., tf.data.Dataset]:
+    """Return `batches` as a function of the order, and of the epoch where pictures change from one to the next, for many passes.
+
+    A split whose prepared images fit in memory, and do not change, is prepared once: resizing costs as much as a small network's
+    update, and the two would share the processor. The batches are the same, bit for bit.
     """
     shape = (*preprocessing.size, preprocessing.channels)
-    if len(split) * math.prod(shape) * 4 > _MEMORY:
-        return lambda order: batches(split, preprocessing, batch_size, order)
+    changes = augmentation is not None and augmentation.section.changes_pictures
+    if changes or len(split) * math.prod(shape) * 4 > _MEMORY:
+        return lambda order, epoch=0: batches(split, preprocessing, batch_size, order, augmentation, epoch)
     with tf.device("CPU:0"):
         images = tf.concat([images for images, _ in batches(split, preprocessing, 256)], axis=0)
         labels = tf.constant(split.labels)
 
-    def read(order: np.ndarray | None) -> tf.data.Dataset:
+    def read(order: np.ndarray | None, epoch: int = 0) -> tf.data.Dataset:
         positions = tf.data.Dataset.from_tensor_slices(np.arange(len(split)) if order is None else order)
-        gather = positions.batch(batch_size).map(lambda index: (tf.gather(images, index), tf.gather(labels, index)))
-        return gather.prefetch(tf.data.AUTOTUNE)
+        gather = positions.batch(batch_size).map(lambda index: (tf.gather(images, index), tf.gather(labels, index), index))
+        return _mixed(gather, tf.data.Dataset.from_tensors(tf.constant(epoch, "int64")).repeat(), augmentation)
 
     return read

@@ -139,11 +139,13 @@ def _plain(record: Any) -> dict[str, Any]:
     """Return a record as nested tables without the keys that are not set: TOML has no null."""
     if dataclasses.is_dataclass(record):
         record = {field.name: getattr(record, field.name) for field in dataclasses.fields(record)}
-    return {
-        key: _plain(value) if isinstance(value, Mapping) or dataclasses.is_dataclass(value) else value
-        for key, value in record.items()
-        if value is not None and value != {}
-    }
+    return {key: _plain_value(value) for key, value in record.items() if value is not None and value != {} and value != ()}
+
+
+def _plain_value(value: Any) -> Any:
+    if isinstance(value, tuple) and value and all(map(dataclasses.is_dataclass, value)):
+        return [_plain(item) for item in value]
+    return _plain(value) if isinstance(value, Mapping) or dataclasses.is_dataclass(value) else value
 
 
 def _table_lines(table: Mapping[str, Any], path: tuple[str, ...]) -> list[str]:

@@ -2,8 +2,8 @@
 
 import dataclasses
 import shlex
-import time
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,23 +11,23 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from .. import zoo
 from ..zoo.errors import CanonError
 from ..zoo.model import Model
-from .callbacks import BestWeights, Events
+from .building import build, updates_per_epoch
+from .callbacks import BestWeights, Events, HistoryFile, LastGood
+from .checkpoints import Checkpoints
 from .data import Dataset
+from .distribution import is_chief, make_strategy, told_when_lost
 from .environment import environment
 from .evaluation import Evaluation, evaluate
 from .loop import train
-from .losses import build_loss
-from .optimizers import build_optimizer
 from .pipeline import epoch_order, load_data, reader
 from .progress import EpochLines
 from .recipe import load_recipe, toml_value
 from .report import Outcome, write_report
-from .run_folder import check_folder, prepare_folder, write_metrics
-from .schedules import learning_rate
+from .run_folder import check_folder, open_folder, write_metrics
 from .sections import Recipe
+from .writing import save_whole, told_when_full
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,10 +71,14 @@ def run(
     verbose: bool = True,
     callbacks: Sequence[keras.callbacks.Callback] = (),
 ) -> RunResult:
-    """Train the model of a recipe and write a run folder.
+    """Train the model of a recipe and write a run folder, or go on with an unfinished one.
 
     The folder holds `recipe.toml` (resolved), `history.csv`, `events/` (TensorBoard), `checkpoints/`, `model.keras` (best
     weights), `report.md` with `curves.png`, `confusion.png` and `mistakes.png`, and `metrics.json`.
+
+    A run that was killed at any moment goes on when it is started again in the same way, and ends with the weights, bit for bit, of
+    one that was never killed (on the same machine, with `train.deterministic`). In a cluster every worker makes this same call;
+    only the chief writes and prints.
 
     Args:
         recipe: a name that `list_recipes` returns, the path of a TOML file, or a `Recipe`.
@@ -102,27 +106,107 @@ def run(
     elif changes or smoke:
         raise CanonError("A Recipe object is run as it stands: give overrides, seed and smoke to load_recipe instead.")
     out = Path("runs") / recipe.name if out is None else Path(out)
-    check_folder(out, overwrite=overwrite)
-    _start_random(recipe)
+    # first of all: a cluster can only be formed before TensorFlow is used
+    strategy = make_strategy(recipe.train.strategy)
+    chief = is_chief(strategy)
+    if chief:
+        check_folder(out, recipe, overwrite=overwrite)
     data = load_data(recipe.data)
-    model = _build(recipe, data)
+    # after the data, whose preparation (once a machine) draws random numbers too
+    _start_random(recipe)
+    with strategy.scope():
+        model = build(recipe, data)
     # only now is it known that the recipe can be run; until here nothing was touched
-    folder = prepare_folder(out, recipe)
-    best = BestWeights(folder / "checkpoints" / "best.weights.h5", recipe.train.monitor)
-    started = time.perf_counter()
-    try:
-        history = _train(recipe, data, model, [*_callbacks(recipe, folder, best, verbose), *callbacks])
-    except KeyboardInterrupt as interrupt:
-        raise RunInterrupted(_keep_interrupted(recipe, model, folder, best)) from interrupt
-    seconds = time.perf_counter() - started
-    if best.best_epoch is None:
-        raise CanonError(f"{recipe.train.monitor} was never a number in {len(history['loss'])} epochs: lower optimizer.learning_rate.")
-    model = _save(recipe, model, folder)
-    test = evaluate(model, data, "test")
-    outcome = Outcome(recipe, command, data, history, best.best_epoch, test, _parameters(model), seconds, environment())
-    write_report(folder, outcome)
-    write_metrics(folder, _metrics(outcome))
-    return RunResult(folder, model, history, best.best_epoch, test, seconds)
+    with open_folder(out, recipe, overwrite=overwrite) if chief else nullcontext(out) as folder, told_when_lost(), told_when_full(folder):
+        return _Running(recipe, data, model, folder, chief).run(strategy, callbacks, verbose, command)
+
+
+@dataclass
+class _Running:
+    """A run whose folder is its own."""
+
+    recipe: Recipe
+    data: Dataset
+    model: Model
+    folder: Path
+    chief: bool
+
+    def run(
+        self, strategy: tf.distribute.Strategy, callbacks: Sequence[keras.callbacks.Callback], verbose: bool, command: str
+    ) -> RunResult:
+        """Train, keep the best weights, and report."""
+        recipe, folder, section = self.recipe, self.folder, self.recipe.train
+        best = BestWeights(folder / "checkpoints" / "best.weights.h5" if self.chief else None, section.monitor)
+        checkpoints = Checkpoints(
+            folder / "checkpoints", steps=section.checkpoint_steps, seconds=section.checkpoint_seconds, writes=self.chief
+        )
+        try:
+            with strategy.scope():
+                history = self._train([*self._callbacks(best, verbose), *callbacks], checkpoints)
+        except KeyboardInterrupt as interrupt:
+            raise RunInterrupted(self._keep_interrupted(best)) from interrupt
+        seconds = checkpoints.position.total_seconds
+        if best.best_epoch is None:
+            raise CanonError(f"{section.monitor} was never a number in {len(history['loss'])} epochs: lower optimizer.learning_rate.")
+        model = self._final_model()
+        test = evaluate(model, self.data, "test")
+        if self.chief:
+            save_whole(model, folder / "model.keras")
+            outcome = Outcome(recipe, command, self.data, history, best.best_epoch, test, _parameters(model), seconds, environment())
+            write_report(folder, outcome)
+            write_metrics(folder, _metrics(outcome))
+            checkpoints.clear()
+        return RunResult(folder, model, history, best.best_epoch, test, seconds)
+
+    def _callbacks(self, best: BestWeights, verbose: bool) -> list[keras.callbacks.Callback]:
+        section, folder = self.recipe.train, self.folder
+        callbacks: list[keras.callbacks.Callback] = [EpochLines()] if verbose and self.chief else []
+        if self.chief:
+            callbacks += [HistoryFile(folder / "history.csv"), Events(folder / "events"), LastGood(folder / "checkpoints")]
+        callbacks.append(best)
+        if section.patience is not None:
+            mode = "min" if section.monitor.endswith("loss") else "max"
+            callbacks.append(keras.callbacks.EarlyStopping(section.monitor, patience=section.patience, mode=mode))
+        return callbacks
+
+    def _train(self, callbacks: Sequence[keras.callbacks.Callback], checkpoints: Checkpoints) -> dict[str, list[float]]:
+        section, data, preprocessing = self.recipe.train, self.data, self.model.record.preprocessing
+        assert preprocessing is not None  # build refuses models without
+
+        read = reader(data.train, preprocessing, section.batch_size)
+        validate = reader(data.validation, preprocessing, max(section.batch_size, 256))
+
+        def batches_from(epoch: int, step: int) -> tf.data.Dataset:
+            return read(epoch_order(len(data.train), section.seed, epoch)[step * section.batch_size :])
+
+        return train(
+            self.model,
+            lambda epoch: batches_from(epoch, 0),
+            epochs=section.epochs,
+            steps_per_epoch=updates_per_epoch(section, len(data.train)),
+            validation=validate(None),
+            callbacks=callbacks,
+            checkpoints=checkpoints,
+            batches_from=batches_from,
+        )
+
+    def _final_model(self) -> Model:
+        """Return a copy that is not compiled: it loads where this sub-package, with its losses and schedules, was never imported."""
+        copy = Model.from_config(self.model.get_config())
+        copy.set_weights(self.model.get_weights())
+        copy.update_record(weights=f"recipe {self.recipe.name}, seed {self.recipe.train.seed}")
+        return copy
+
+    def _keep_interrupted(self, best: BestWeights) -> str:
+        again = "start it again to go on"
+        if best.best_epoch is None:
+            return f"Stopped before the end of the first epoch; there are no weights to keep yet: {again}."
+        if self.chief:
+            save_whole(self._final_model(), self.folder / "model.keras")
+            figures = {"status": "interrupted", "recipe": self.recipe.name, "best_epoch": best.best_epoch + 1, best.monitor: best.best}
+            write_metrics(self.folder, figures)
+        figure = f"epoch {best.best_epoch + 1}, {best.monitor} {best.best:.4f}"
+        return f"Stopped; the best weights so far ({figure}) are in {self.folder / 'model.keras'}: {again}."
 
 
 def _start_random(recipe: Recipe) -> None:
@@ -130,76 +214,6 @@ def _start_random(recipe: Recipe) -> None:
     keras.utils.set_random_seed(recipe.train.seed)
     if recipe.train.deterministic:
         tf.config.experimental.enable_op_determinism()
-
-
-def _build(recipe: Recipe, data: Dataset) -> Model:
-    """Return the compiled model of a recipe."""
-    section, train_section = recipe.model, recipe.train
-    if train_section.batch_size > len(data.train):
-        raise CanonError(
-            f"train.batch_size is {train_section.batch_size}, but {data.name!r} has {len(data.train)} training examples: lower it."
-        )
-    if not len(data.validation) or not len(data.test):
-        raise CanonError(f"{data.name!r} has an empty validation or test split: a run needs both, so give it more examples.")
-    model = zoo.create(section.name, num_classes=data.num_classes, input_shape=section.input_shape, overrides=section.overrides)
-    if model.record.preprocessing is None:
-        raise CanonError(f"Model {section.name!r} takes no images, and recipes train on images.")
-    model.update_record(labels=data.class_names)
-    try:
-        rate = learning_rate(recipe.optimizer, recipe.schedule, train_section, -(-len(data.train) // train_section.batch_size))
-    except ValueError as error:
-        raise CanonError(f"[schedule] of recipe {recipe.name!r}: {error}") from error
-    loss = build_loss(train_section.loss, train_section.loss_options)
-    model.compile(optimizer=build_optimizer(recipe.optimizer, rate, model), loss=loss, metrics=["accuracy"], jit_compile=False)
-    return model
-
-
-def _callbacks(recipe: Recipe, folder: Path, best: BestWeights, verbose: bool) -> list[keras.callbacks.Callback]:
-    section = recipe.train
-    callbacks: list[keras.callbacks.Callback] = [EpochLines()] if verbose else []
-    callbacks += [keras.callbacks.CSVLogger(str(folder / "history.csv")), Events(folder / "events"), best]
-    if section.patience is not None:
-        mode = "min" if section.monitor.endswith("loss") else "max"
-        callbacks.append(keras.callbacks.EarlyStopping(section.monitor, patience=section.patience, mode=mode))
-    return callbacks
-
-
-def _train(recipe: Recipe, data: Dataset, model: Model, callbacks: Sequence[keras.callbacks.Callback]) -> dict[str, list[float]]:
-    section, preprocessing = recipe.train, model.record.preprocessing
-    assert preprocessing is not None  # _build refuses models without
-
-    read = reader(data.train, preprocessing, section.batch_size)
-    validate = reader(data.validation, preprocessing, max(section.batch_size, 256))
-    return train(
-        model,
-        lambda epoch: read(epoch_order(len(data.train), section.seed, epoch)),
-        epochs=section.epochs,
-        steps_per_epoch=-(-len(data.train) // section.batch_size),
-        validation=validate(None),
-        callbacks=callbacks,
-    )
-
-
-def _save(recipe: Recipe, model: Model, folder: Path) -> Model:
-    """Save a copy that is not compiled: it loads where this sub-package, with its losses and schedules, was never imported."""
-    copy = Model.from_config(model.get_config())
-    copy.set_weights(model.get_weights())
-    copy.update_record(weights=f"recipe {recipe.name}, seed {recipe.train.seed}")
-    part = folder / "part.model.keras"
-    copy.save(part)
-    part.replace(folder / "model.keras")
-    return copy
-
-
-def _keep_interrupted(recipe: Recipe, model: Model, folder: Path, best: BestWeights) -> str:
-    if best.best_epoch is None:
-        return f"Stopped before the end of the first epoch; there are no weights to keep, and {folder} holds the recipe only."
-    _save(recipe, model, folder)
-    write_metrics(
-        folder, {"status": "interrupted", "recipe": recipe.name, "best_epoch": best.best_epoch + 1, recipe.train.monitor: best.best}
-    )
-    figure = f"epoch {best.best_epoch + 1}, {recipe.train.monitor} {best.best:.4f}"
-    return f"Stopped; the best weights so far ({figure}) are in {folder / 'model.keras'}."
 
 
 def _parameters(model: Model) -> int:

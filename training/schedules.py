@@ -1,86 +1,119 @@
 """Learning rates by step, as Keras schedules that serialise, for `fit` and for our loop alike."""
 
-import math
-
 import keras
 
-from .sections import OptimizerSection, ScheduleSection, TrainSection
+from .schedule_section import ScheduleSection
+from .schedules_chain import Chain, Constant, InverseSquareRoot, Warmup
+from .schedules_cosine import CosineRestarts, WarmupCosine
+from .schedules_linear import PiecewiseLinear, Triangular, one_cycle, one_cycle_momentum
+from .sections import OptimizerSection, TrainSection
+
+__all__ = [
+    "Chain",
+    "Constant",
+    "CosineRestarts",
+    "InverseSquareRoot",
+    "PiecewiseLinear",
+    "Triangular",
+    "Warmup",
+    "WarmupCosine",
+    "learning_rate",
+    "momentum",
+    "one_cycle",
+    "one_cycle_momentum",
+    "plateau_callback",
+]
+
+_Schedule = keras.optimizers.schedules.LearningRateSchedule
 
 
-@keras.saving.register_keras_serializable(package="keras_canon")
-class WarmupCosine(keras.optimizers.schedules.LearningRateSchedule):
-    """Warm up in a straight line, then go down along half a cosine.
-
-    rate(t) = peak (t + 1) / W                                       for t < W               (1)
-    rate(t) = floor + (peak - floor) (1 + cos(pi (t - W) / D)) / 2   for W <= t < W + D      (2)
-    rate(t) = floor                                                  for t >= W + D          (3)
-
-    t counts updates from 0. No update is wasted: the first one has rate peak / W (not 0), the last one of the warm-up has the
-    peak exactly, and the W + D updates of a run all come before the floor is reached. With W = 0 the first update has the peak.
-
-    Args:
-        peak: the highest rate.
-        warmup_steps: W, updates of the warm-up.
-        decay_steps: D, updates after the warm-up.
-        floor: the rate after the end.
-        name: as for any Keras schedule.
-
-    Raises:
-        ValueError: a peak or floor below 0, a floor above the peak, or a negative number of steps.
-
-    Reference:
-        Loshchilov, Hutter, 2017, "SGDR: Stochastic Gradient Descent with Warm Restarts", equation 5 without restarts,
-        arXiv:1608.03983; Goyal et al., 2017, "Accurate, Large Minibatch SGD", section 2.2 (gradual warm-up), arXiv:1706.02677.
-
-    Example:
-        >>> from keras_canon.training.schedules import WarmupCosine
-        >>> [round(float(WarmupCosine(1.0, warmup_steps=4, decay_steps=6)(step)), 3) for step in (0, 3, 4, 7, 10)]
-        [0.25, 1.0, 1.0, 0.5, 0.0]
-    """
-
-    def __init__(self, peak, warmup_steps, decay_steps, floor=0.0, name="WarmupCosine"):
-        super().__init__()
-        if not 0.0 <= floor <= peak:
-            raise ValueError(f"floor must be from 0 to the peak, got floor={floor} and peak={peak}.")
-        for key, value in (("warmup_steps", warmup_steps), ("decay_steps", decay_steps)):
-            if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-                raise ValueError(f"{key} must be an integer of at least 0, got {value!r}.")
-        self.peak, self.floor = float(peak), float(floor)
-        self.warmup_steps, self.decay_steps = warmup_steps, decay_steps
-        self.name = name
-
-    def __call__(self, step):
-        """Return the rate of update number `step`, a float32 scalar."""
-        step = keras.ops.cast(step, "float32")
-        warm = self.peak * (step + 1.0) / max(self.warmup_steps, 1)
-        progress = (step - self.warmup_steps) / max(self.decay_steps, 1)
-        cosine = 0.5 * (1.0 + keras.ops.cos(math.pi * keras.ops.clip(progress, 0.0, 1.0)))
-        decayed = keras.ops.where(progress >= 1.0, self.floor, self.floor + (self.peak - self.floor) * cosine)
-        if not self.decay_steps:
-            decayed = keras.ops.full_like(step, self.floor)
-        return keras.ops.where(step < self.warmup_steps, warm, decayed)
-
-    def get_config(self):
-        """Return the arguments."""
-        return {
-            "peak": self.peak,
-            "warmup_steps": self.warmup_steps,
-            "decay_steps": self.decay_steps,
-            "floor": self.floor,
-            "name": self.name,
-        }
-
-
-def learning_rate(optimizer: OptimizerSection, schedule: ScheduleSection, train: TrainSection, steps_per_epoch: int):
+def learning_rate(
+    optimizer: OptimizerSection, schedule: ScheduleSection, train: TrainSection, steps_per_epoch: int
+) -> float | keras.optimizers.schedules.LearningRateSchedule:
     """Return what a recipe asks for: a number, or a schedule over all updates of the run.
 
     Raises:
-        ValueError: when the warm-up is longer than the run or the floor is above the peak.
+        ValueError: when a warm-up or a part of a chain is longer than the run, or a floor is above the highest rate.
     """
-    if schedule.name == "constant":
+    total = train.epochs * steps_per_epoch
+    if schedule.name == "plateau" or (schedule.name == "constant" and not schedule.warmup_epochs and not schedule.then):
         return optimizer.learning_rate
-    steps = train.epochs * steps_per_epoch
-    warmup = round((schedule.warmup_epochs or 0.0) * steps_per_epoch)
-    if warmup > steps:
-        raise ValueError(f"warmup_epochs must be at most the {train.epochs} epochs of the run, got {schedule.warmup_epochs}.")
-    return WarmupCosine(optimizer.learning_rate, warmup, steps - warmup, schedule.floor or 0.0)
+    parts, boundaries, begin = [], [], 0
+    for part in (schedule, *schedule.then):
+        length = total - begin if part.epochs is None else round(part.epochs * steps_per_epoch)
+        if length < 1 or begin + length > total:
+            raise ValueError(f"the schedules before the last must end within the {train.epochs} epochs of the run, each after an update.")
+        parts.append(_part(part, part.learning_rate or optimizer.learning_rate, length, steps_per_epoch))
+        boundaries.append(begin)
+        begin += length
+    return parts[0] if len(parts) == 1 else Chain(parts, boundaries[1:])
+
+
+def _part(section: ScheduleSection, peak: float, length: int, steps_per_epoch: int) -> _Schedule:
+    """Return one schedule of `length` updates."""
+    warmup, floor = round((section.warmup_epochs or 0.0) * steps_per_epoch), section.floor or 0.0
+    if warmup > length:
+        raise ValueError(f"warmup_epochs must be at most the {length / steps_per_epoch:g} epochs of it, got {section.warmup_epochs}.")
+    if floor > peak:
+        raise ValueError(f"floor must be at most the learning rate, got floor={floor} and learning_rate={peak}.")
+    if section.name == "cosine":
+        return WarmupCosine(peak, warmup, length - warmup, floor)
+    if section.name == "inverse_square_root":
+        return InverseSquareRoot(peak, max(warmup, 1))
+    if section.name == "one_cycle":
+        return one_cycle(peak, length, start=section.start, floor=floor, tail=_or(section.tail, 0.1))
+    schedule = _decay(section, peak, max(length - warmup, 1), steps_per_epoch)
+    return Warmup(schedule, warmup) if warmup else schedule
+
+
+def _decay(section: ScheduleSection, peak: float, length: int, steps_per_epoch: int) -> _Schedule:
+    """Return the schedule after the warm-up, from Keras where Keras has it."""
+    stock, floor = keras.optimizers.schedules, section.floor or 0.0
+
+    def updates(epochs: float | None) -> int:
+        return max(round((epochs or 0.0) * steps_per_epoch), 1)
+
+    match section.name:
+        case "linear" | "polynomial":
+            return stock.PolynomialDecay(peak, length, floor, power=_or(section.power, 1.0))
+        case "step":
+            return stock.ExponentialDecay(peak, updates(section.every_epochs), section.factor, staircase=True)
+        case "exponential":
+            return stock.ExponentialDecay(peak, steps_per_epoch, section.factor)
+        case "multi_step":
+            milestones = section.milestones or ()
+            # Keras changes the value after the boundary's update; ours is the first with the new value
+            boundaries = [updates(milestone) - 1 for milestone in milestones]
+            return stock.PiecewiseConstantDecay(
+                boundaries, [peak * (section.factor or 1.0) ** power for power in range(len(milestones) + 1)]
+            )
+        case "cosine_restarts":
+            return CosineRestarts(peak, updates(section.cycle_epochs), section.growth or 1, floor)
+        case "triangular":
+            return Triangular(peak, updates((section.cycle_epochs or 0.0) / 2.0), floor, _or(section.shrink, 1.0))
+    return Constant(peak)
+
+
+def momentum(schedule: ScheduleSection, train: TrainSection, steps_per_epoch: int) -> PiecewiseLinear | None:
+    """Return the momentum schedule that a recipe asks for, None where it asks for none.
+
+    Raises:
+        ValueError: for values that are not from 0 to below 1 and ascending.
+    """
+    if schedule.momentum is None:
+        return None
+    return one_cycle_momentum(schedule.momentum, train.epochs * steps_per_epoch, tail=_or(schedule.tail, 0.1))
+
+
+def plateau_callback(schedule: ScheduleSection, monitor: str) -> keras.callbacks.ReduceLROnPlateau | None:
+    """Return the callback that lowers the rate on a plateau, None where a recipe has another schedule."""
+    if schedule.name != "plateau":
+        return None
+    mode = "min" if monitor.endswith("loss") else "max"
+    return keras.callbacks.ReduceLROnPlateau(
+        monitor, factor=schedule.factor, patience=schedule.patience, min_lr=schedule.floor or 0.0, mode=mode
+    )
+
+
+def _or(value: float | None, default: float) -> float:
+    return default if value is None else value

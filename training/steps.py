@@ -1,9 +1,16 @@
 """One update and one evaluation of a batch, as compiled functions that keep their sums on the device."""
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import keras
 import tensorflow as tf
+
+from .gradient_accumulation import accumulate
+from .replicas import counted, first_of, my_part, share_statistics, sum_figures, sum_gradients
+from .updates import UpdateRule
+
+_NOT_FINITE = "keras_canon: the loss or its gradient is not a finite number"
 
 PerExample = Callable[[tf.Tensor, tf.Tensor], tf.Tensor]
 
@@ -54,10 +61,11 @@ def _losses(model: keras.Model, loss: PerExample, labels, outputs) -> tf.Tensor:
     return losses + tf.cast(tf.add_n(model.losses), "float32") if model.losses else losses
 
 
-def _sums(losses, metrics: Mapping[str, PerExample], labels, outputs) -> tf.Tensor:
+def _sums(losses, metrics: Mapping[str, PerExample], labels, outputs, count) -> tf.Tensor:
+    """Return the sums of a batch or of a replica's part of it, the last of them its number of examples."""
     columns = [losses, *(_column(metric(labels, outputs)) for metric in metrics.values())]
     sums = [tf.reduce_sum(tf.cast(column, "float64")) for column in columns]
-    return tf.stack([*sums, tf.cast(tf.shape(losses)[0], "float64")])
+    return tf.stack([*(counted(total, count) for total in sums), tf.cast(count, "float64")])
 
 
 def compiled(function: Callable, signature):
@@ -69,46 +77,108 @@ def compiled(function: Callable, signature):
     return tf.function(function, input_signature=signature, autograph=False).get_concrete_function()
 
 
-def train_step(model: keras.Model, metrics: Mapping[str, PerExample], totals: Totals, signature):
-    """Return a compiled update: `step(inputs, labels)` moves the weights once and returns the learning rate it used.
+class NotFinite(ArithmeticError):
+    """The loss or its gradient is no number; the model holds the weights from before that update."""
 
-    The loss is summed over the examples at hand and divided by the number in the whole batch, so that the part of a batch that
-    one of several devices holds adds up with the others.
+
+class TrainStep:
+    """A compiled update: `step(inputs, labels)` moves the weights once and returns the learning rate it used.
+
+    A step takes a whole batch and each replica of the current `tf.distribute` strategy works on its part. The loss is summed over
+    the examples of a part and divided by the number in the whole batch, so that the parts add up whatever their sizes.
 
     Args:
-        model: a compiled model.
+        model: a compiled model, made in the scope of the strategy.
         metrics: by name, functions of labels and outputs with one value for each example.
         totals: where loss, metrics and number of examples are added.
         signature: the element spec of the batches, so that a short last batch needs no second trace.
+        rule: clipping, accumulation and averages; None for none.
     """
-    optimizer, loss = model.optimizer, per_example(model.loss)
 
-    def update(inputs, labels, batch_examples):
-        with tf.GradientTape() as tape:
-            outputs = model(inputs, training=True)
-            losses = _losses(model, loss, labels, outputs)
-            objective = optimizer.scale_loss(tf.reduce_sum(losses) / batch_examples)
-        weights = model.trainable_weights
-        gradients = tape.gradient(objective, weights)
-        rate = tf.identity(optimizer.learning_rate)
-        optimizer.apply(gradients, weights)
-        return _sums(losses, metrics, labels, outputs), rate
+    def __init__(self, model: keras.Model, metrics: Mapping[str, PerExample], totals: Totals, signature, rule: UpdateRule | None = None):
+        self._model, self._metrics, self._totals = model, metrics, totals
+        self._rule = rule or UpdateRule()
+        self._loss = per_example(model.loss)
+        model.optimizer.build(model.trainable_variables)
+        self._compiled = compiled(self._step, signature)
+        # read in the graph after each update: what the next one changes on its way to a loss that is no number
+        self._good: Sequence[Any] = [tf.convert_to_tensor(variable) for variable in model.non_trainable_variables]
 
-    def step(inputs, labels):
-        sums, rate = update(inputs, labels, tf.cast(tf.shape(labels)[0], "float32"))
-        totals.add(sums)
+    @property
+    def variables(self) -> list[Any]:
+        """What a checkpoint must hold beside the variables of model and optimizer."""
+        return [self._totals.sums]
+
+    def __call__(self, inputs, labels):
+        """Update once.
+
+        Raises:
+            NotFinite: when the loss or a gradient is no finite number; the weights stay as they were before the call.
+        """
+        try:
+            rate, self._good = self._compiled(inputs, labels)
+        except tf.errors.InvalidArgumentError as error:
+            if _NOT_FINITE not in str(error):
+                raise
+            for variable, value in zip(self._model.non_trainable_variables, self._good, strict=True):
+                variable.assign(value)
+            raise NotFinite(_NOT_FINITE) from error
         return rate
 
-    optimizer.build(model.trainable_weights)
-    return compiled(step, signature)
+    def _step(self, inputs, labels):
+        sums, rate, good = tf.distribute.get_strategy().run(self._update, (inputs, labels))
+        self._totals.add(sum_figures(sums))
+        return first_of(rate), [first_of(value) for value in good]
+
+    def _update(self, inputs, labels):
+        model, optimizer = self._model, self._model.optimizer
+        examples = tf.shape(tf.nest.flatten(labels)[0])[0]
+        inputs, labels, count = my_part(inputs, labels)
+        weights = model.trainable_variables
+
+        def part(inputs, labels):
+            with tf.GradientTape() as tape:
+                outputs = model(inputs, training=True)
+                losses = _losses(model, self._loss, labels, outputs)
+                objective = optimizer.scale_loss(counted(tf.reduce_sum(losses), count) / tf.cast(examples, "float32"))
+            # a replica without examples works on one that does not count
+            sums = _sums(losses, self._metrics, labels, outputs, tf.minimum(tf.shape(losses)[0], count))
+            return tape.gradient(objective, weights), sums
+
+        gradients, sums = accumulate(part, inputs, labels, self._rule.micro_batches)
+        gradients, loss = sum_gradients(gradients), sums[0]
+        with tf.control_dependencies([_check_finite(optimizer, loss, gradients)]):
+            gradients = [None if gradient is None else tf.nest.map_structure(tf.identity, gradient) for gradient in gradients]
+            rate = tf.identity(optimizer.learning_rate)
+        share_statistics(model, count, examples)
+        self._rule.apply(optimizer, gradients, weights)
+        good = [tf.convert_to_tensor(variable) for variable in model.non_trainable_variables]
+        return sums, rate, good
+
+
+def _check_finite(optimizer, loss, gradients) -> tf.Operation:
+    """Stop the step where the loss or a gradient is no number.
+
+    Where a loss scale is at work, infinite gradients are its daily business: it skips the update and lowers the scale.
+    """
+    finite = [tf.math.is_finite(loss)]
+    if not isinstance(optimizer, keras.optimizers.LossScaleOptimizer):
+        # the sum of a tensor is finite only if all of it is; sums that overflow are past saving too
+        values = [gradient.values if isinstance(gradient, tf.IndexedSlices) else gradient for gradient in gradients if gradient is not None]
+        finite += [tf.math.is_finite(tf.reduce_sum(value)) for value in values]
+    return tf.debugging.Assert(tf.reduce_all(finite), [_NOT_FINITE])
 
 
 def evaluation_step(model: keras.Model, metrics: Mapping[str, PerExample], totals: Totals, signature):
     """Return a compiled evaluation: `step(inputs, labels)` adds a batch to the totals and moves nothing."""
     loss = per_example(model.loss)
 
-    def step(inputs, labels):
+    def part(inputs, labels):
+        inputs, labels, count = my_part(inputs, labels)
         outputs = model(inputs, training=False)
-        totals.add(_sums(_losses(model, loss, labels, outputs), metrics, labels, outputs))
+        return _sums(_losses(model, loss, labels, outputs), metrics, labels, outputs, count)
+
+    def step(inputs, labels):
+        totals.add(sum_figures(tf.distribute.get_strategy().run(part, (inputs, labels))))
 
     return compiled(step, signature)

@@ -34,7 +34,7 @@ def shape_walk(name: str) -> tuple[str, ...]:
     lines = iter(builder_docstring(name).splitlines())
     title = next((line for line in lines if line.startswith("Shape walk")), "")
     walk = list(itertools.takewhile(lambda line: line.startswith(" "), lines))
-    of = title.removeprefix("Shape walk").strip(" :")
+    of = title.removeprefix("Shape walk").strip(" :()")
     other = re.search(r"`(\w+)`", of)
     if not walk and other:  # "that of `googlenet`"
         return shape_walk(other.group(1))

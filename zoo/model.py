@@ -1,6 +1,7 @@
 """`zoo.Model`: a functional Keras model that knows what it is."""
 
 import dataclasses
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -80,7 +81,9 @@ class Model(keras.Model):
 
 
 def load_model(path: str | Path) -> Model:
-    """Load a `.keras` file with our layers registered first, in Keras's safe mode.
+    """Load a `.keras` file with our layers, in Keras's safe mode.
+
+    A class that was registered after ours under the name of one of ours loses that name, so it is never taken for ours.
 
     Args:
         path: a file that `Model.save` or a run wrote (`run/model.keras`).
@@ -97,7 +100,9 @@ def load_model(path: str | Path) -> Model:
     if path.suffix != ".keras":
         raise CanonError(f"{str(path)!r} is not a .keras file: load_model reads what model.save('NAME.keras') wrote.")
     try:
-        return keras.saving.load_model(path, custom_objects=_our_objects())  # type: ignore[return-value]
+        # Keras takes whichever class was registered last under a name, whatever custom_objects says
+        keras.saving.get_custom_objects().update(_our_objects())
+        return keras.saving.load_model(path)  # type: ignore[return-value]
     except CanonError:
         raise
     except (ValueError, TypeError, KeyError, OSError) as error:
@@ -106,14 +111,15 @@ def load_model(path: str | Path) -> Model:
 
 
 def _our_objects() -> dict[str, Any]:
-    """Return our classes by registered name, so that a class that was registered later under one of these names is not taken."""
+    """Return our classes by registered name."""
     objects = [getattr(_layers, name) for name in _layers.__all__] + [Model]
     names = {keras.saving.get_registered_name(item): item for item in objects if callable(item)}
     return {name: item for name, item in names.items() if name.startswith("keras_canon>")}
 
 
 def _reason(error: Exception) -> str:
-    """Return what is wrong, out of Keras's many lines: the last "Error: " line in them, else the first line."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
-    causes = [line for line in lines if "Error encountered during deserialization" not in line and "unexpected keyword" in line]
-    return (causes or lines)[0]
+    """Return what is wrong in one line, out of the configs that Keras prints: the innermost layer's name and the last cause."""
+    outer, _, cause = str(error).rpartition("Exception encountered: ")
+    line = cause.strip().splitlines()[0].split(" Full object config:")[0] if cause.strip() else type(error).__name__
+    names = re.findall(r"'name': '([^']*)'", outer.split("Exception encountered: ")[-1]) if outer else []
+    return f"in layer {names[0]!r}: {line}" if names else line

@@ -57,7 +57,7 @@ class Placement:
         for move in moves:
             self._move(move, conversion)
         for name, path in self.biases:
-            if path in self.values:
+            if path in self.values and self.values[path].shape == self.arrays[name].shape:
                 self.values[path] = self.values[path] - self.arrays[name]
                 self.loaded.append((name, path, self.arrays[name].shape))
             else:
@@ -94,9 +94,10 @@ class Placement:
         if move.rule.how == "absorb_bias":
             self.biases.append((move.name, move.targets[0]))
             return
-        if move.rule.how == "flatten":
+        if move.rule.how == "flatten" and array.ndim == 2 and array.shape[1] == np.prod(move.rule.shape):
             array = unflatten_channels_first(array, *move.rule.shape)
-        pieces = np.split(array, len(move.targets)) if move.rule.how == "split" else [array]
+        # uneven pieces fit nowhere, and are reported as such
+        pieces = np.array_split(array, len(move.targets)) if move.rule.how == "split" and array.ndim else [array] * len(move.targets)
         keep = move.rule.how == "same" or conversion.format == "keras_applications"
         for path, piece in zip(move.targets, pieces, strict=True):
             self._put(move.name, path, piece, None if keep else "torch")

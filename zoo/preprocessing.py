@@ -66,23 +66,34 @@ def _resize(images: tf.Tensor, preprocessing: Preprocessing) -> tf.Tensor:
     height, width = preprocessing.size
 
     def to(shape):
+        # a shape known while tracing lets TensorFlow leave out a resize that changes nothing
         return tf.image.resize(images, shape, method=preprocessing.interpolation, antialias=preprocessing.antialias)
 
     if preprocessing.resize == "squash":
         return to((height, width))
-    given = tf.cast(tf.shape(images)[-3:-1], "float32")
+    target = np.array([round(height / preprocessing.fraction), round(width / preprocessing.fraction)], "float32")
+    if preprocessing.resize == "pad":
+        target = np.array([round(height * preprocessing.fraction), round(width * preprocessing.fraction)], "float32")
+    shape = _scaled(images, target, cover=preprocessing.resize == "crop", window=(height, width))
     if preprocessing.resize == "crop":
-        outer = tf.constant([round(height / preprocessing.fraction), round(width / preprocessing.fraction)], "float32")
-        factor = tf.reduce_max(outer / given)
+        top, left = (shape[0] - height) // 2, (shape[1] - width) // 2
+        return tf.image.crop_to_bounding_box(to(shape), top, left, height, width)
+    top, left = (height - shape[0]) // 2, (width - shape[1]) // 2
+    return tf.image.pad_to_bounding_box(to(shape), top, left, height, width)
+
+
+def _scaled(images: tf.Tensor, target: np.ndarray, *, cover: bool, window: tuple[int, int]):
+    """Return the height and width that keep the aspect ratio and cover (or fit into) the target, as integers where they are known."""
+    static = images.shape[-3:-1].as_list()
+    if None not in static:
+        ratios = target / np.array(static, "float32")
+        factor = ratios.max() if cover else ratios.min()
+        sizes = [int(size) for size in np.round(np.array(static, "float32") * factor)]
         # never below the window, whatever the rounding
-        shape = tf.maximum(tf.cast(tf.round(given * factor), "int32"), [height, width])
-        offset = (shape - [height, width]) // 2
-        return tf.image.crop_to_bounding_box(to(shape), offset[0], offset[1], height, width)
-    inner = tf.constant([round(height * preprocessing.fraction), round(width * preprocessing.fraction)], "float32")
-    factor = tf.reduce_min(inner / given)
-    shape = tf.maximum(tf.cast(tf.round(given * factor), "int32"), 1)
-    offset = ([height, width] - shape) // 2
-    return tf.image.pad_to_bounding_box(to(shape), offset[0], offset[1], height, width)
+        return [max(size, least) for size, least in zip(sizes, window if cover else (1, 1), strict=True)]
+    given = tf.cast(tf.shape(images)[-3:-1], "float32")
+    factor = tf.reduce_max(target / given) if cover else tf.reduce_min(target / given)
+    return tf.maximum(tf.cast(tf.round(given * factor), "int32"), window if cover else 1)
 
 
 def preprocess(images, model: Model) -> tf.Tensor:

@@ -111,22 +111,25 @@ def _read_weights_file(path: Path, model: Model) -> Source:
             if not isinstance(file.get("layers"), h5py.Group):
                 raise CanonError(f"{str(path)!r} is no .weights.h5 file: it lists no layers.")
             variant = file.attrs.get(VARIANT_ATTRIBUTE, "")
-            numbered = dict(_numbered_arrays(file["layers"], ()))
+            arrays = {known.get(name, known.get(inner, name)): array for name, inner, array in _numbered_arrays(file["layers"], (), ())}
     except (OSError, KeyError, RuntimeError) as error:
         raise CanonError(f"{str(path)!r} is damaged or no .weights.h5 file ({error}): write it again with save_weights.") from error
-    return Source({known.get(name, name): array for name, array in numbered.items()}, "canon", str(path), str(variant))
+    return Source(arrays, "canon", str(path), str(variant))
 
 
-def _numbered_arrays(group: h5py.Group, path: tuple[str, ...]):
-    """Yield ("layer/sublayer/number", array) for a group and all groups in it."""
+def _numbered_arrays(group: h5py.Group, path: tuple[str, ...], inner: tuple[str, ...]):
+    """Yield ("layer/sublayer/number", the same from the innermost model on, array) for a group and all groups in it.
+
+    The layers of a model inside a model were mostly built before it, so that their paths do not begin with its name.
+    """
     own = group.get("vars")
     if isinstance(own, h5py.Group) and "name" in own.attrs:
-        path = (*path, str(own.attrs["name"]))
+        path, inner = ((*names, str(own.attrs["name"])) for names in (path, inner))
         for number, dataset in own.items():
-            yield "/".join((*path, number)), np.asarray(dataset)
+            yield "/".join((*path, number)), "/".join((*inner, number)), np.asarray(dataset)
     for name, child in group.items():
         if isinstance(child, h5py.Group) and name != "vars" and not name.startswith("seed_generator"):
-            yield from _numbered_arrays(child, path)
+            yield from _numbered_arrays(child, path, () if name == "layers" else inner)
 
 
 def _read_layer_file(path: Path, model: Model) -> dict[str, np.ndarray]:

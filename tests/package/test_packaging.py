@@ -26,7 +26,11 @@ def tree_files(root: Path) -> set[str]:
 
 
 def copy_tree(target: Path) -> Path:
-    shutil.copytree(ROOT, target, ignore=lambda folder, names: {n for n in names if n.startswith(".") or n in {"build", "runs", "tests"}})
+    # an editable install leaves a list of files behind, from which setuptools would add what is not declared
+    unwanted = {"build", "dist", "runs", "tests", "docs", "saved_models"}
+    shutil.copytree(
+        ROOT, target, ignore=lambda folder, names: {n for n in names if n.startswith(".") or n.endswith(".egg-info") or n in unwanted}
+    )
     return target
 
 

@@ -172,15 +172,19 @@ def test_ctrl_c_keeps_the_best_weights_so_far(tmp_path):
     assert "\n" not in str(caught.value)
     assert zoo.load_model(out / "model.keras").record.labels
     assert json.loads((out / "metrics.json").read_text(encoding="utf-8"))["status"] == "interrupted"
-    with pytest.raises(CanonError, match="--overwrite"):
-        training.run(FAST, out, smoke=True, verbose=False)
+    # started again it goes on, and ends as if nothing had happened
+    resumed = training.run(FAST, out, smoke=True, verbose=False)
+    unbroken = training.run(FAST, tmp_path / "unbroken", smoke=True, verbose=False)
+    for one, other in zip(resumed.model.get_weights(), unbroken.model.get_weights(), strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert [name for name in resumed.history if resumed.history[name] != unbroken.history[name]] == ["seconds"]
 
 
 def test_ctrl_c_in_the_first_epoch(tmp_path):
     with pytest.raises(training.RunInterrupted, match="before the end of the first epoch"):
         training.run(FAST, tmp_path / "run", smoke=True, verbose=False, callbacks=[Interrupt(0)])
     assert not (tmp_path / "run" / "model.keras").exists()
-    check_folder(tmp_path / "run")
+    assert check_folder(tmp_path / "run", load_recipe(FAST, smoke=True))
 
 
 def test_a_finished_run_is_not_lost(finished, tmp_path):

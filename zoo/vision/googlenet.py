@@ -2,23 +2,24 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from string import ascii_lowercase
 
 import keras
 
 from ...layers import AuxiliaryHead, ConvNormActivation, InceptionModule, LocalResponseNormalization, SpatialPooling2D
 
-_MODULES = ("3_a", "3_b", "4_a", "4_b", "4_c", "4_d", "4_e", "5_a", "5_b")
-# Table 1, columns #1x1, #3x3 reduce, #3x3, #5x5 reduce, #5x5, pool proj
-_TABLE_1 = (
-    (64, 96, 128, 16, 32, 32),
-    (128, 128, 192, 32, 96, 64),
-    (192, 96, 208, 16, 48, 64),
-    (160, 112, 224, 24, 64, 64),
-    (128, 128, 256, 24, 64, 64),
-    (112, 144, 288, 32, 64, 64),
-    (256, 160, 320, 32, 128, 128),
-    (256, 160, 320, 32, 128, 128),
-    (384, 192, 384, 48, 128, 128),
+Row = tuple[int, int, int, int, int, int]
+# Table 1, columns #1x1, #3x3 reduce, #3x3, #5x5 reduce, #5x5, pool proj, for 3a to 3b, 4a to 4e, 5a to 5b
+_TABLE_1: tuple[tuple[Row, ...], ...] = (
+    ((64, 96, 128, 16, 32, 32), (128, 128, 192, 32, 96, 64)),
+    (
+        (192, 96, 208, 16, 48, 64),
+        (160, 112, 224, 24, 64, 64),
+        (128, 128, 256, 24, 64, 64),
+        (112, 144, 288, 32, 64, 64),
+        (256, 160, 320, 32, 128, 128),
+    ),
+    ((256, 160, 320, 32, 128, 128), (384, 192, 384, 48, 128, 128)),
 )
 
 
@@ -28,13 +29,13 @@ class GoogLeNetConfig:
 
     Args:
         stem: filters of the 7 x 7, the reducing 1 x 1 and the 3 x 3 convolution before the modules.
-        modules: nine rows of table 1, for 3a to 5b: filters of the 1 x 1, 3 x 3 reduction, 3 x 3, 5 x 5 reduction, 5 x 5 and
-            pooling branch.
+        modules: for stages 3, 4 and 5, a row for each module: filters of the 1 x 1, 3 x 3 reduction, 3 x 3, 5 x 5 reduction,
+            5 x 5 and pooling branch.
         dropout: rate before the output layer.
     """
 
     stem: tuple[int, int, int] = (64, 64, 192)
-    modules: tuple[tuple[int, int, int, int, int, int], ...] = _TABLE_1
+    modules: tuple[tuple[Row, ...], ...] = _TABLE_1
     dropout: float = 0.4
 
     def __post_init__(self):
@@ -53,7 +54,7 @@ class GoogLeNetAuxiliaryConfig:
     """
 
     stem: tuple[int, int, int] = (64, 64, 192)
-    modules: tuple[tuple[int, int, int, int, int, int], ...] = _TABLE_1
+    modules: tuple[tuple[Row, ...], ...] = _TABLE_1
     dropout: float = 0.4
     auxiliary_filters: int = 128
     auxiliary_units: int = 1024
@@ -101,8 +102,8 @@ def googlenet(config: GoogLeNetConfig, *, input_shape: tuple[int | None, ...], n
         ValueError: for an input shape without three axes, or a size of the config that is out of range.
     """
     images = _images(input_shape)
-    maps = _plain_body(config.stem, config.modules, images)
-    return keras.Model(images, _head(maps["5_b"], config.dropout, num_classes), name="googlenet")
+    stages = _plain_stages(config.stem, config.modules, images)
+    return keras.Model(images, _head(stages[5][-1], config.dropout, num_classes), name="googlenet")
 
 
 def googlenet_auxiliary(config: GoogLeNetAuxiliaryConfig, *, input_shape: tuple[int | None, ...], num_classes: int) -> keras.Model:
@@ -111,7 +112,8 @@ def googlenet_auxiliary(config: GoogLeNetAuxiliaryConfig, *, input_shape: tuple[
     Paper: Szegedy et al., Going deeper with convolutions, 2014, section 5 (the auxiliary classifiers), figure 3.
     https://arxiv.org/abs/1409.4842
 
-    The model returns a dict with `logits`, `auxiliary1` (on the output of 4a) and `auxiliary2` (4d). The losses of the auxiliary outputs
+    The model returns a dict with `logits`, `auxiliary1` (on the output of 4a) and `auxiliary2` (on that of 4d, the last but
+    one of its stage). The losses of the auxiliary outputs
     join the main one with a weight of 0.3. Everything else is `googlenet`, weight for weight.
 
     **Differs from the paper:** points 2 and 3 of `googlenet`.
@@ -133,21 +135,23 @@ def googlenet_auxiliary(config: GoogLeNetAuxiliaryConfig, *, input_shape: tuple[
     Raises:
         ValueError: for an unknown or smaller height or width, or a size of the config that is out of range.
     """
+    if len(config.modules[1]) < 2:
+        raise ValueError(f"modules must have two rows at least for stage 4, which bears two auxiliary classifiers, got {config.modules[1]}")
     if len(input_shape) == 3 and any(size is None or size < 65 for size in input_shape[:2]):
         raise ValueError(f"input_shape must name a height and width of at least 65 for the auxiliary classifiers, got {input_shape}")
     images = _images(input_shape)
-    maps = _plain_body(config.stem, config.modules, images)
-    outputs = _head(maps["5_b"], config.dropout, num_classes)
+    stages = _plain_stages(config.stem, config.modules, images)
+    outputs = _head(stages[5][-1], config.dropout, num_classes)
     if num_classes:
         outputs = {"logits": outputs}
-        for name, module in (("auxiliary1", "4_a"), ("auxiliary2", "4_d")):
+        for name, module in (("auxiliary1", 0), ("auxiliary2", -2)):  # 4a and 4d
             outputs[name] = AuxiliaryHead(
                 num_classes,
                 filters=config.auxiliary_filters,
                 hidden_units=config.auxiliary_units,
                 dropout=config.auxiliary_dropout,
                 name=name,
-            )(maps[module])
+            )(stages[4][module])
     return keras.Model(images, outputs, name="googlenet_auxiliary")
 
 
@@ -190,13 +194,13 @@ def googlenet_bn(config: GoogLeNetConfig, *, input_shape: tuple[int | None, ...]
     def pool(name):
         return SpatialPooling2D("max", 2 if name == "pool4" else 3, strides=2, ceil_mode=True, name=name)
 
-    maps = _modules(config.modules, x, module, pool)
-    return keras.Model(images, _head(maps["5_b"], config.dropout, num_classes), name="googlenet_bn")
+    stages = _stages(config.modules, x, module, pool)
+    return keras.Model(images, _head(stages[5][-1], config.dropout, num_classes), name="googlenet_bn")
 
 
 def _check_modules(modules: Sequence) -> None:
-    if len(modules) != len(_MODULES):
-        raise ValueError(f"modules must have {len(_MODULES)} rows, for 3a to 5b, got {len(modules)}")
+    if len(modules) != 3 or not all(modules):
+        raise ValueError(f"modules must have one row at least for each of the stages 3, 4 and 5, got {modules}")
 
 
 def _images(input_shape: tuple[int | None, ...]):
@@ -205,8 +209,8 @@ def _images(input_shape: tuple[int | None, ...]):
     return keras.Input(input_shape, name="images")
 
 
-def _plain_body(stem: tuple[int, int, int], modules: Sequence, images) -> dict:
-    """Figure 3 up to the last module; returns the output of each module by its name."""
+def _plain_stages(stem: tuple[int, int, int], modules: Sequence, images) -> dict[int, list]:
+    """Figure 3 up to the last module; returns the outputs of the modules by stage."""
     wide, reduced, narrow = stem
     x = ConvNormActivation(wide, 7, strides=2, normalization=None, name="conv1")(images)
     x = SpatialPooling2D("max", 3, strides=2, padding="same", name="pool1")(x)
@@ -215,7 +219,7 @@ def _plain_body(stem: tuple[int, int, int], modules: Sequence, images) -> dict:
     x = ConvNormActivation(narrow, 3, normalization=None, name="conv2")(x)
     x = LocalResponseNormalization(name="norm2")(x)
     x = SpatialPooling2D("max", 3, strides=2, padding="same", name="pool2")(x)
-    return _modules(
+    return _stages(
         modules,
         x,
         lambda filters, name: InceptionModule(filters, name=name),
@@ -223,14 +227,17 @@ def _plain_body(stem: tuple[int, int, int], modules: Sequence, images) -> dict:
     )
 
 
-def _modules(rows: Sequence, x, module: Callable, pool: Callable) -> dict:
-    """The nine modules with a pooling between stages; returns the output of each by its name."""
-    maps = {}
-    for name, filters in zip(_MODULES, rows, strict=True):
-        if name in ("4_a", "5_a"):
-            x = pool(f"pool{int(name[0]) - 1}")(x)
-        x = maps[name] = module(filters, f"inception{name}")(x)
-    return maps
+def _stages(modules: Sequence, x, module: Callable, pool: Callable) -> dict[int, list]:
+    """Stages 3 to 5 with a pooling between each two; returns the outputs of the modules by stage."""
+    stages = {}
+    for stage, rows in enumerate(modules, start=3):
+        if stage > 3:
+            x = pool(f"pool{stage - 1}")(x)
+        stages[stage] = []
+        for letter, filters in zip(ascii_lowercase, rows, strict=False):
+            x = module(filters, f"inception{stage}_{letter}")(x)
+            stages[stage].append(x)
+    return stages
 
 
 def _head(x, dropout: float, num_classes: int):

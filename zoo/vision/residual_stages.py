@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import keras
 
@@ -77,16 +78,26 @@ def check_stages(blocks_per_stage: Sequence[int], widths: Sequence[int]) -> None
         )
 
 
-def decay(weight_decay: float):
-    """Return the L2 penalty on the kernels, or None."""
-    return keras.regularizers.L2(weight_decay) if weight_decay else None
+def kernel_arguments(weight_decay: float) -> dict[str, Any]:
+    """Return how all kernels start and are penalised.
+
+    They start normal with variance 2 / fan-in and not cut off: He et al. 2015, "Delving deep into rectifiers", equation 10,
+    arXiv:1502.01852. Keras's `he_normal` cuts the tails, which takes twice as long to draw.
+
+    Args:
+        weight_decay: factor of the L2 penalty; 0 for none.
+    """
+    return {
+        "kernel_initializer": keras.initializers.VarianceScaling(2.0, "fan_in", "untruncated_normal"),
+        "kernel_regularizer": keras.regularizers.L2(weight_decay) if weight_decay else None,
+    }
 
 
-def head(x, num_classes: int, dropout: float = 0.0, kernel_regularizer=None):
+def head(x, num_classes: int, kernel: dict[str, Any], dropout: float = 0.0):
     """Average over the map, and end in `logits`; 0 classes end in the average, (B, channels)."""
     x = keras.layers.GlobalAveragePooling2D(data_format="channels_last", name="pool")(x)
     if not num_classes:
         return x
     if dropout:
         x = keras.layers.Dropout(dropout, name="head_dropout")(x)
-    return keras.layers.Dense(num_classes, kernel_initializer="he_normal", kernel_regularizer=kernel_regularizer, name="logits")(x)
+    return keras.layers.Dense(num_classes, name="logits", **kernel)(x)

@@ -1,12 +1,12 @@
 """The residual networks for ImageNet: ResNet-18 to ResNet-152, and the bottleneck networks with the stride on the 3 x 3."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import keras
 
 from ...layers import BottleneckResidualBlock, ConvNormActivation, ResidualBlock
-from .residual_stages import Place, check_stages, decay, first_pooling, head, image_input, places
+from .residual_stages import Place, check_stages, first_pooling, head, image_input, kernel_arguments, places
 
 
 @dataclass(frozen=True)
@@ -75,16 +75,16 @@ def resnet(config: ResNetConfig, *, input_shape: tuple[int | None, ...], num_cla
         ValueError: when the input is smaller than the strides, or a size of the config is out of range.
     """
     check_stages(config.blocks_per_stage, config.widths)
-    regularizer = decay(config.weight_decay)
+    kernel = kernel_arguments(config.weight_decay)
     images = image_input(input_shape)
-    x = ConvNormActivation(config.widths[0], 7, strides=2, padding="symmetric", kernel_regularizer=regularizer, name="conv1")(images)
+    x = ConvNormActivation(config.widths[0], 7, strides=2, padding="symmetric", name="conv1", **kernel)(images)
     x = first_pooling()(x)
     for place in places(config.blocks_per_stage, config.stochastic_depth):
-        x = _block(config, place, regularizer)(x)
-    return keras.Model(images, head(x, num_classes, config.dropout, regularizer), name="resnet")
+        x = _block(config, place, kernel)(x)
+    return keras.Model(images, head(x, num_classes, kernel, config.dropout), name="resnet")
 
 
-def _block(config: ResNetConfig, place: Place, regularizer) -> keras.layers.Layer:
+def _block(config: ResNetConfig, place: Place, kernel: dict[str, Any]) -> keras.layers.Layer:
     # conv2 of the basic networks has the channels of conv1 already
     changes = place.first and (place.stage > 0 or config.block == "bottleneck")
     arguments = {
@@ -94,8 +94,8 @@ def _block(config: ResNetConfig, place: Place, regularizer) -> keras.layers.Laye
         "padding": "symmetric",
         "stochastic_depth": place.stochastic_depth,
         "last_gamma_initializer": "zeros" if config.zero_gamma else "ones",
-        "kernel_regularizer": regularizer,
         "name": place.name,
+        **kernel,
     }
     if config.block == "basic":
         return ResidualBlock(**arguments)

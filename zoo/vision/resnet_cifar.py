@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import keras
 
 from ...layers import ConvNormActivation, ResidualBlock
-from .residual_stages import decay, head, image_input
+from .residual_stages import head, image_input, kernel_arguments
 
 _STRIDE = 4
 
@@ -58,10 +58,10 @@ def resnet_cifar(config: ResNetCifarConfig, *, input_shape: tuple[int, ...], num
     """
     if config.blocks_per_stage < 1:
         raise ValueError(f"blocks_per_stage must be at least 1, got {config.blocks_per_stage}")
-    regularizer = decay(config.weight_decay)
+    kernel = kernel_arguments(config.weight_decay)
     total = len(config.widths) * config.blocks_per_stage
     images = image_input(input_shape, _STRIDE)
-    x = ConvNormActivation(config.widths[0], 3, kernel_regularizer=regularizer, name="conv1")(images)
+    x = ConvNormActivation(config.widths[0], 3, name="conv1", **kernel)(images)
     for stage, filters in enumerate(config.widths, start=1):
         for block in range(1, config.blocks_per_stage + 1):
             narrows = stage > 1 and block == 1
@@ -71,7 +71,7 @@ def resnet_cifar(config: ResNetCifarConfig, *, input_shape: tuple[int, ...], num
                 strides=2 if narrows else 1,
                 shortcut="zero_padding" if narrows else "identity",
                 stochastic_depth=config.stochastic_depth * depth / total,
-                kernel_regularizer=regularizer,
+                **kernel,
                 name=f"stage{stage}_block{block}",
             )(x)
-    return keras.Model(images, head(x, num_classes, kernel_regularizer=regularizer), name="resnet_cifar")
+    return keras.Model(images, head(x, num_classes, kernel), name="resnet_cifar")

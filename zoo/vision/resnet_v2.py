@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import keras
 
 from ...layers import ConvNormActivation, PreActivationBottleneckBlock, SymmetricPadding2D
-from .residual_stages import check_stages, decay, first_pooling, head, image_input, places
+from .residual_stages import check_stages, first_pooling, head, image_input, kernel_arguments, places
 
 
 @dataclass(frozen=True)
@@ -64,9 +64,9 @@ def resnet_v2(config: ResNetV2Config, *, input_shape: tuple[int | None, ...], nu
         ValueError: when the input is smaller than the strides, or a size of the config is out of range.
     """
     check_stages(config.blocks_per_stage, config.widths)
-    regularizer = decay(config.weight_decay)
+    kernel = kernel_arguments(config.weight_decay)
     images = image_input(input_shape)
-    x = ConvNormActivation(config.widths[0], 7, strides=2, padding="symmetric", kernel_regularizer=regularizer, name="conv1")(images)
+    x = ConvNormActivation(config.widths[0], 7, strides=2, padding="symmetric", name="conv1", **kernel)(images)
     x = first_pooling()(x)
     for place in places(config.blocks_per_stage, config.stochastic_depth):
         x = PreActivationBottleneckBlock(
@@ -75,11 +75,11 @@ def resnet_v2(config: ResNetV2Config, *, input_shape: tuple[int | None, ...], nu
             shortcut="projection" if place.first else "identity",
             padding="symmetric",
             stochastic_depth=place.stochastic_depth,
-            kernel_regularizer=regularizer,
+            **kernel,
             activate_input=not (place.first and place.stage == 0),
             name=place.name,
         )(x)
-    return keras.Model(images, head(_last_activation(x), num_classes, config.dropout, regularizer), name="resnet_v2")
+    return keras.Model(images, head(_last_activation(x), num_classes, kernel, config.dropout), name="resnet_v2")
 
 
 def resnet_v2_keras(config: ResNetV2Config, *, input_shape: tuple[int | None, ...], num_classes: int) -> keras.Model:
@@ -116,9 +116,9 @@ def resnet_v2_keras(config: ResNetV2Config, *, input_shape: tuple[int | None, ..
         ValueError: when the input is smaller than the strides, or a size of the config is out of range.
     """
     check_stages(config.blocks_per_stage, config.widths)
-    regularizer = decay(config.weight_decay)
+    kernel = kernel_arguments(config.weight_decay)
     images = image_input(input_shape)
-    bare = {"normalization": None, "activation": None, "kernel_regularizer": regularizer}
+    bare = {"normalization": None, "activation": None, **kernel}
     x = ConvNormActivation(config.widths[0], 7, strides=2, padding="symmetric", name="conv1", **bare)(images)
     # zeros, not minus infinity: the map is not activated yet, so the border can win
     x = SymmetricPadding2D(3, name="conv2_pad")(x)
@@ -133,11 +133,11 @@ def resnet_v2_keras(config: ResNetV2Config, *, input_shape: tuple[int | None, ..
             stride_on="3x3",
             padding="symmetric",
             stochastic_depth=place.stochastic_depth,
-            kernel_regularizer=regularizer,
+            **kernel,
             use_bias=True,
             name=place.name,
         )(x)
-    return keras.Model(images, head(_last_activation(x), num_classes, config.dropout, regularizer), name="resnet_v2_keras")
+    return keras.Model(images, head(_last_activation(x), num_classes, kernel, config.dropout), name="resnet_v2_keras")
 
 
 def _last_activation(x):

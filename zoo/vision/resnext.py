@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import keras
 
 from ...layers import BottleneckResidualBlock, ConvNormActivation
-from .residual_stages import check_stages, decay, first_pooling, head, image_input, places
+from .residual_stages import check_stages, first_pooling, head, image_input, kernel_arguments, places
 
 
 @dataclass(frozen=True)
@@ -68,9 +68,9 @@ def resnext(config: ResNeXtConfig, *, input_shape: tuple[int | None, ...], num_c
         ValueError: when the input is smaller than the strides, or a size of the config is out of range.
     """
     check_stages(config.blocks_per_stage, config.widths)
-    regularizer = decay(config.weight_decay)
+    kernel = kernel_arguments(config.weight_decay)
     images = image_input(input_shape)
-    x = ConvNormActivation(config.widths[0], 7, strides=2, padding="symmetric", kernel_regularizer=regularizer, name="conv1")(images)
+    x = ConvNormActivation(config.widths[0], 7, strides=2, padding="symmetric", name="conv1", **kernel)(images)
     x = first_pooling()(x)
     for place in places(config.blocks_per_stage, config.stochastic_depth):
         x = BottleneckResidualBlock(
@@ -83,7 +83,7 @@ def resnext(config: ResNeXtConfig, *, input_shape: tuple[int | None, ...], num_c
             padding="symmetric",
             stochastic_depth=place.stochastic_depth,
             last_gamma_initializer="zeros" if config.zero_gamma else "ones",
-            kernel_regularizer=regularizer,
+            **kernel,
             name=place.name,
         )(x)
-    return keras.Model(images, head(x, num_classes, config.dropout, regularizer), name="resnext")
+    return keras.Model(images, head(x, num_classes, kernel, config.dropout), name="resnext")

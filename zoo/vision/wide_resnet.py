@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import keras
 
 from ...layers import BottleneckResidualBlock, ConvNormActivation, PreActivationResidualBlock
-from .residual_stages import check_stages, decay, first_pooling, head, image_input, places
+from .residual_stages import check_stages, first_pooling, head, image_input, kernel_arguments, places
 
 _BASE_WIDTHS = (16, 32, 64)
 _STRIDE = 4
@@ -87,10 +87,10 @@ def wide_resnet(config: WideResNetConfig, *, input_shape: tuple[int | None, ...]
         raise ValueError(f"depth must be 6 n + 4 with n of at least 1, such as 16, 22, 28, 40, got {config.depth}.")
     if config.widen_factor < 1:
         raise ValueError(f"widen_factor must be at least 1, got {config.widen_factor}.")
-    regularizer = decay(config.weight_decay)
+    kernel = kernel_arguments(config.weight_decay)
     images = image_input(input_shape, _STRIDE)
     bare = {"normalization": None, "activation": None, "use_bias": False}
-    x = ConvNormActivation(_BASE_WIDTHS[0], 3, kernel_regularizer=regularizer, name="conv1", **bare)(images)
+    x = ConvNormActivation(_BASE_WIDTHS[0], 3, name="conv1", **kernel, **bare)(images)
     for place in places((blocks,) * len(_BASE_WIDTHS), config.stochastic_depth):
         changes = place.first and (place.stage > 0 or config.widen_factor > 1)
         x = PreActivationResidualBlock(
@@ -100,12 +100,12 @@ def wide_resnet(config: WideResNetConfig, *, input_shape: tuple[int | None, ...]
             padding="symmetric",
             dropout=config.dropout,
             stochastic_depth=place.stochastic_depth,
-            kernel_regularizer=regularizer,
+            **kernel,
             name=place.name,
         )(x)
     x = keras.layers.BatchNormalization(momentum=0.9, epsilon=1e-5, name="conv4_norm")(x)
     x = keras.layers.ReLU(name="conv4_relu")(x)
-    return keras.Model(images, head(x, num_classes, kernel_regularizer=regularizer), name="wide_resnet")
+    return keras.Model(images, head(x, num_classes, kernel), name="wide_resnet")
 
 
 def wide_resnet_bottleneck(config: WideBottleneckConfig, *, input_shape: tuple[int | None, ...], num_classes: int) -> keras.Model:
@@ -141,9 +141,9 @@ def wide_resnet_bottleneck(config: WideBottleneckConfig, *, input_shape: tuple[i
         ValueError: when the input is smaller than the strides, or a size of the config is out of range.
     """
     check_stages(config.blocks_per_stage, config.widths)
-    regularizer = decay(config.weight_decay)
+    kernel = kernel_arguments(config.weight_decay)
     images = image_input(input_shape)
-    x = ConvNormActivation(config.widths[0], 7, strides=2, padding="symmetric", kernel_regularizer=regularizer, name="conv1")(images)
+    x = ConvNormActivation(config.widths[0], 7, strides=2, padding="symmetric", name="conv1", **kernel)(images)
     x = first_pooling()(x)
     for place in places(config.blocks_per_stage, config.stochastic_depth):
         x = BottleneckResidualBlock(
@@ -155,7 +155,7 @@ def wide_resnet_bottleneck(config: WideBottleneckConfig, *, input_shape: tuple[i
             padding="symmetric",
             stochastic_depth=place.stochastic_depth,
             last_gamma_initializer="zeros" if config.zero_gamma else "ones",
-            kernel_regularizer=regularizer,
+            **kernel,
             name=place.name,
         )(x)
-    return keras.Model(images, head(x, num_classes, config.dropout, regularizer), name="wide_resnet_bottleneck")
+    return keras.Model(images, head(x, num_classes, kernel, config.dropout), name="wide_resnet_bottleneck")

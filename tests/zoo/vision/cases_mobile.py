@@ -9,18 +9,11 @@ V3 = {"width_multiplier": 0.25, "penultimate_units": 64, "dropout": 0.0}
 # a row of each kind: with and without squeeze-and-excite, of both nonlinearities
 V3_SMALL = {**V3, "rows": [[3, 16, 16, True, "RE", 2], [3, 72, 24, False, "RE", 2], [5, 96, 40, True, "HS", 2], [5, 96, 40, True, "HS", 2]]}
 V3_LARGE = {**V3, "rows": [[3, 16, 16, False, "RE", 1], *V3_SMALL["rows"]]}
+# all seven stages, one block each: one of them widens, one has a shortcut
 EFFICIENT = {
     "width_multiplier": 0.25,
-    "depth_multiplier": 0.3,
-    "rows": [
-        [1, 3, 1, 16, 1],
-        [6, 3, 2, 24, 1],
-        [6, 5, 2, 40, 1],
-        [6, 3, 2, 80, 4],
-        [6, 5, 1, 112, 1],
-        [6, 5, 2, 192, 1],
-        [6, 3, 1, 320, 1],
-    ],
+    "depth_multiplier": 1.0,
+    "rows": [[1, 3, 1, 16, 1], [4, 3, 2, 24, 1], [1, 5, 2, 40, 1], [1, 3, 2, 64, 1], [1, 5, 1, 64, 1], [1, 5, 2, 96, 1], [1, 3, 1, 112, 1]],
     "dropout": 0.0,
     "stochastic_depth": 0.0,
 }

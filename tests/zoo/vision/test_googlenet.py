@@ -28,8 +28,8 @@ SIZES = {
     "inception5_b": (7, 7, 1024),
     "pool5": (1024,),
 }
-SMALL = {"stem": [8, 8, 12], "modules": [[4, 6, 8, 2, 2, 2]] * 9}
-SMALL_AUXILIARY = {**SMALL, "auxiliary_filters": 8, "auxiliary_units": 16}
+SMALL = {"stem": [8, 8, 12], "modules": [[[4, 6, 8, 2, 2, 2]]] * 3}
+SMALL_AUXILIARY = {**SMALL, "modules": [[[4, 6, 8, 2, 2, 2]] * 2] * 3, "auxiliary_filters": 8, "auxiliary_units": 16}
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +92,7 @@ def test_auxiliary_classifiers_stand_on_4a_and_4d():
 
 def test_the_auxiliary_form_is_googlenet_with_two_more_outputs():
     both = zoo.create("googlenet_auxiliary", num_classes=4, input_shape=(65, 65, 3), overrides=SMALL_AUXILIARY)
-    plain = zoo.create("googlenet", num_classes=4, input_shape=(65, 65, 3), overrides=SMALL)
+    plain = zoo.create("googlenet", num_classes=4, input_shape=(65, 65, 3), overrides={**SMALL, "modules": SMALL_AUXILIARY["modules"]})
     values = {weight.path: weight for weight in both.weights}
     for weight in plain.weights:
         weight.assign(values[weight.path])
@@ -154,6 +154,12 @@ def test_any_size(name):
         assert model(np.ones(shape, "float32")).shape == (1, 4)
 
 
-def test_a_table_of_modules_must_have_nine_rows():
-    with pytest.raises(zoo.CanonError, match="modules must have 9 rows, for 3a to 5b, got 1"):
-        zoo.create("googlenet", overrides={"modules": [[4, 6, 8, 2, 2, 2]]})
+@pytest.mark.parametrize("modules", [[[[4, 6, 8, 2, 2, 2]]], [[[4, 6, 8, 2, 2, 2]], [], [[4, 6, 8, 2, 2, 2]]]])
+def test_a_stage_without_modules_is_refused(modules):
+    with pytest.raises(zoo.CanonError, match="modules must have one row at least for each of the stages 3, 4 and 5"):
+        zoo.create("googlenet", overrides={"modules": modules})
+
+
+def test_two_auxiliary_classifiers_need_two_modules():
+    with pytest.raises(zoo.CanonError, match="modules must have two rows at least for stage 4"):
+        zoo.create("googlenet_auxiliary", overrides=SMALL)

@@ -51,7 +51,6 @@ def test_groups_without_channels_are_refused():
         zoo.create("resnext50_32x4d", overrides={"widths": [8, 8, 8, 8]})
 
 
-@pytest.mark.slow
 def test_golden_resnext50():
     check_golden("resnext50_32x4d", "resnext50_32x4d")
 

@@ -78,7 +78,6 @@ def test_input_size():
         zoo.create("wide_resnet50_2", input_shape=(3, 32, 3))
 
 
-@pytest.mark.slow
 def test_golden_wide_resnet50_2():
     check_golden("wide_resnet50_2", "wide_resnet50_2")
 

@@ -1,0 +1,43 @@
+"""What the README says is what the repository holds."""
+
+import re
+import tomllib
+from pathlib import Path
+
+from keras_canon import training, zoo
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def results_table() -> list[str]:
+    """Rows of the results table, made from the recipes' measured figures."""
+    rows = []
+    for name in training.list_recipes():
+        recipe = tomllib.loads((ROOT / "training" / "recipes" / f"{name}.toml").read_text(encoding="utf-8"))
+        measured = recipe.get("expect", {}).get("measured")
+        if measured:
+            parameters = zoo.info(recipe["model"]["name"]).trainable_parameters
+            minutes = measured["seconds"] / 60
+            rows.append(
+                f"| `{name}` | {recipe['data']['name']} | {measured['test_accuracy']:.4f} | {parameters:,} | {measured['epochs']} | "
+                f"{minutes:.1f} | {measured['seed']} | {measured['date']} |"
+            )
+    return rows
+
+
+def test_results_are_the_measured_ones():
+    found = [line for line in README.splitlines() if line.startswith("| `")]
+    assert found == results_table()
+
+
+def test_links_lead_somewhere():
+    for target in re.findall(r"\]\(([^)#]+)\)", README):
+        assert target.startswith("http") or (ROOT / target).exists(), target
+
+
+def test_models_and_recipes_that_the_readme_names_exist():
+    for name in re.findall(r'zoo\.(?:create|info)\("([^"]+)"', README):
+        assert zoo.info(name)
+    for name in re.findall(r"canon train (\w+)", README):
+        assert name in training.list_recipes()

@@ -1,0 +1,57 @@
+"""Files that are written whole or not at all."""
+
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import keras
+
+from ..zoo.errors import CanonError
+
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+
+
+def write_text(path: Path, text: str, *, flush: bool = False) -> None:
+    """Write a file in one move, so that nobody ever reads half of it.
+
+    Args:
+        path: of the file.
+        text: its content.
+        flush: True to wait until it is on the disk.
+    """
+    part = path.with_name(f"part.{path.name}")
+    with part.open("w", encoding="utf-8", newline="") as file:
+        file.write(text)
+        if flush:
+            file.flush()
+            os.fsync(file.fileno())
+    part.replace(path)
+
+
+def save_whole(model: keras.Model, path: Path) -> None:
+    """Save a model in one move, after it is on the disk."""
+    part = path.with_name(f"part.{path.name}")
+    model.save(part)
+    with part.open("rb") as file:
+        os.fsync(file.fileno())
+    part.replace(path)
+
+
+@contextmanager
+def told_when_full(folder: Path) -> Iterator[None]:
+    """Turn a full disk into one sentence.
+
+    Raises:
+        CanonError: it says that nothing is lost and how to go on.
+    """
+    try:
+        yield
+    except OSError as error:
+        # HDF5 puts the number into its text
+        if error.errno not in _FULL and os.strerror(errno.ENOSPC) not in str(error):
+            raise
+        raise CanonError(
+            f"The disk of {str(folder)!r} is full: what was written before is kept, so make room and start the same command again."
+        ) from error
