@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from . import demo, evaluate, export, models, predict, serve, train
+from . import demo, doctor, evaluate, export, models, predict, serve, train
 from .console import run_command
 
 app = typer.Typer(
@@ -22,6 +22,7 @@ app.command("demo")(demo.demo)
 app.command("train")(train.train)
 app.command("evaluate")(evaluate.evaluate)
 app.command("predict")(predict.predict)
+app.command("doctor")(doctor.doctor)
 app.command("export")(export.export)
 app.command("serve")(serve.serve)
 

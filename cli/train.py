@@ -1,5 +1,6 @@
 """`canon train`: a recipe becomes a run folder."""
 
+import sys
 import tomllib
 from pathlib import Path
 from typing import Annotated, Any
@@ -8,7 +9,9 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from ..training.cluster import run_local_workers
 from ..training.recipe import list_recipes
+from ..training.sections import Recipe
 from ..zoo.errors import CanonError
 from .console import load_tensorflow
 
@@ -26,9 +29,11 @@ def train(
     changes: Annotated[list[str] | None, typer.Option("--set", help="Change a key, such as train.epochs=3; repeatable.")] = None,
     seed: Annotated[int | None, typer.Option(help="Short for --set train.seed=N.")] = None,
     smoke: Annotated[bool, typer.Option("--smoke", help="Shrink the run to seconds, to see that it works.")] = False,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier run in the same folder.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a finished run, or one of another recipe.")] = False,
+    workers: Annotated[int | None, typer.Option(help="Train in so many processes on this machine, to try a cluster out.")] = None,
+    find_lr: Annotated[bool, typer.Option("--find-lr", help="Do not train: find out which learning rate suits, and draw it.")] = False,
 ) -> None:
-    """Train the model of a recipe and write a run folder: weights, curves, report.
+    """Train the model of a recipe and write a run folder: weights, curves, report. A run that was killed goes on.
 
     Example: canon train lenet5_digits --set train.epochs=10 --out runs/first
     """
@@ -37,7 +42,12 @@ def train(
 
     # a mistake in the recipe is told before TensorFlow is loaded, which takes seconds
     load_recipe(recipe, overrides if seed is None else {**overrides, "train.seed": seed}, smoke)
+    if workers is not None:
+        raise typer.Exit(run_local_workers(_without_workers(sys.argv[1:]), workers))
     load_tensorflow()
+    if find_lr:
+        _find_lr(load_recipe(recipe, overrides if seed is None else {**overrides, "train.seed": seed}, smoke), out)
+        return
     from ..training.running import RunInterrupted, run
 
     try:
@@ -52,6 +62,34 @@ def train(
     table.add_row("report", str(result.folder / "report.md"))
     table.add_row("model", str(result.folder / "model.keras"))
     Console().print(table)
+
+
+def _find_lr(recipe: Recipe, out: Path | None) -> None:
+    """Do a learning-rate range test; the picture lies beside the folder of a run, not in it."""
+    from ..training.figures import draw_rate_range
+    from ..training.rate_range import find_rate
+
+    path = out if out is not None and out.suffix == ".png" else (out or Path("runs")) / f"{recipe.name}_learning_rate.png"
+    found = find_rate(recipe)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    title = f"{recipe.name}: {recipe.optimizer.name}, batches of {recipe.train.batch_size}"
+    draw_rate_range(found.rates, found.losses, found.smoothed, found.suggestion, path, title=title)
+    table = Table.grid(padding=(0, 2))
+    table.add_row("suggestion", f"[bold]optimizer.learning_rate={found.suggestion:.2g}[/], where the loss falls fastest")
+    table.add_row("tried", f"{found.rates[0]:.1g} to {found.rates[-1]:.2g} in {len(found.rates)} updates")
+    table.add_row("picture", str(path))
+    Console().print(table)
+
+
+def _without_workers(arguments: list[str]) -> list[str]:
+    """Return the command line as each worker gets it."""
+    kept, left = [], iter(arguments)
+    for argument in left:
+        if argument == "--workers":
+            next(left, None)
+        elif not argument.startswith("--workers="):
+            kept.append(argument)
+    return kept
 
 
 def parse_changes(changes: list[str]) -> dict[str, Any]:

@@ -49,7 +49,7 @@ class ConvNeXtBlock(keras.layers.Layer):
         filters,
         expansion=4,
         kernel_size=7,
-        layer_scale=1e-6,
+        layer_scale: float | None = 1e-6,
         stochastic_depth=0.0,
         epsilon=1e-6,
         activation="gelu",

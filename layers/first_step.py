@@ -43,7 +43,7 @@ class FirstStep(keras.layers.Layer):
         return inputs[:, 0]
 
     def compute_mask(self, inputs, mask=None):
-        """Return no mask: the steps are gone."""
+        return None
 
     def compute_output_shape(self, input_shape):
         return (input_shape[0], input_shape[2])

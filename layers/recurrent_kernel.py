@@ -165,10 +165,13 @@ def array_of(sequence):
 
 def forwards(length, most, body, state):
     """Run `state = body(time, *state)` for time 0 to length - 1, where length is at most `most`."""
+
+    def step(time, *state):
+        return time + 1, *body(time, *state)
+
     loop = (tf.constant(0), *state)
-    return tf.while_loop(
-        lambda time, *_: time < length, lambda time, *state: (time + 1, *body(time, *state)), loop, maximum_iterations=most
-    )[1:]
+    # 32 is what Keras gives its loops; with the default of 10 a step of plain operations takes 4 % longer on two CPU cores.
+    return tf.while_loop(lambda time, *_: time < length, step, loop, parallel_iterations=32, maximum_iterations=most)[1:]
 
 
 def backwards(length, most, body, state):

@@ -66,7 +66,7 @@ class StackedRNN(keras.layers.Layer):
 
     def build(self, sequences_shape):
         arguments.input_rank("StackedRNN", sequences_shape, 3, "(batch, time, features)")
-        for layer, shape in zip(self.layers, self._shapes(sequences_shape), strict=False):
+        for layer, shape in zip(self.layers, self._shapes(tuple(sequences_shape)), strict=False):
             layer.build(shape)
 
     def _shapes(self, shape):

@@ -10,18 +10,29 @@ from .recipe import list_recipes, load_recipe, recipe_toml
 from .sections import Recipe
 
 if TYPE_CHECKING:
-    from . import callbacks, data, losses, schedules
+    from . import augmentation, averaging, callbacks, data, losses, schedules
+    from .diagnosis import diagnose
+    from .doctor import Finding
     from .evaluation import Evaluation, evaluate
+    from .rate_range import RateRange, find_rate
     from .running import RunInterrupted, RunResult, run
+    from .snapshots import ensemble_probabilities
 
 __all__ = [
     "Evaluation",
+    "Finding",
+    "RateRange",
     "Recipe",
     "RunInterrupted",
     "RunResult",
+    "augmentation",
+    "averaging",
     "callbacks",
     "data",
+    "diagnose",
+    "ensemble_probabilities",
     "evaluate",
+    "find_rate",
     "list_recipes",
     "load_recipe",
     "losses",
@@ -31,7 +42,18 @@ __all__ = [
 ]
 
 # a module may not be called like a function here: importing `run.py` would put the module in the function's place
-_HOMES = {"Evaluation": "evaluation", "RunInterrupted": "running", "RunResult": "running", "evaluate": "evaluation", "run": "running"}
+_HOMES = {
+    "Evaluation": "evaluation",
+    "Finding": "doctor",
+    "RateRange": "rate_range",
+    "diagnose": "diagnosis",
+    "ensemble_probabilities": "snapshots",
+    "find_rate": "rate_range",
+    "RunInterrupted": "running",
+    "RunResult": "running",
+    "evaluate": "evaluation",
+    "run": "running",
+}
 
 
 def __getattr__(name: str):

@@ -1,5 +1,7 @@
 """Augmentation of a run: training pictures changed in the data pipeline, by random numbers that seed, epoch and example decide."""
 
+from collections.abc import Callable
+
 import tensorflow as tf
 
 from .augment_section import AugmentSection
@@ -38,8 +40,8 @@ class Augmentation:
 
     def __init__(self, section: AugmentSection, seed: int, classes: int):
         self.section, self.seed, self.classes = section, seed, classes
-        # any number of examples: a short last batch needs no second trace
-        self._pictures = tf.function(self._changed, autograph=False, reduce_retracing=True)
+        # by number of channels; any number of examples, so that a short last batch needs no second trace
+        self._pictures: dict[int, Callable] = {}
         self._mix = tf.function(self._mixed, autograph=False, reduce_retracing=True)
 
     def pictures(self, images, indices, epoch) -> tf.Tensor:
@@ -54,7 +56,12 @@ class Augmentation:
             uint8 (B, H, W, C).
         """
         images = tf.convert_to_tensor(images)
-        return self._pictures(images, tf.cast(indices, "int64"), tf.cast(epoch, "int64")) if self.section.changes_pictures else images
+        if not self.section.changes_pictures:
+            return images
+        channels = images.shape[-1]
+        if channels not in self._pictures:
+            self._pictures[channels] = tf.function(self._changed, autograph=False, reduce_retracing=True)
+        return self._pictures[channels](images, tf.cast(indices, "int64"), tf.cast(epoch, "int64"))
 
     def batch(self, images, labels, indices, epoch):
         """Return a mixed batch: float32 images (B, H, W, C), and labels as shares of each class (B, classes).

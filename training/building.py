@@ -1,12 +1,18 @@
 """From a recipe to a compiled model."""
 
+import keras
+
 from .. import zoo
 from ..zoo.errors import CanonError
 from ..zoo.model import Model
 from .data import Dataset
-from .losses import build_loss
+from .data.balance import class_weights
+from .losses import ClassWeighted, build_loss, class_weight_list
 from .optimizers import build_optimizer
-from .schedules import learning_rate
+from .penalties import add_penalties
+from .precision import precision_policy
+from .recipe_parts import snapshot_epochs
+from .schedules import learning_rate, momentum
 from .sections import Recipe, TrainSection
 
 
@@ -33,14 +39,33 @@ def build(recipe: Recipe, data: Dataset) -> Model:
         )
     if not len(data.validation) or not len(data.test):
         raise CanonError(f"{data.name!r} has an empty validation or test split: a run needs both, so give it more examples.")
-    model = zoo.create(section.name, num_classes=data.num_classes, input_shape=section.input_shape, overrides=section.overrides)
+    if train_section.snapshots:
+        snapshot_epochs(recipe)
+    with precision_policy(train_section.precision):
+        model = zoo.create(section.name, num_classes=data.num_classes, input_shape=section.input_shape, overrides=section.overrides)
     if model.record.preprocessing is None:
         raise CanonError(f"Model {section.name!r} takes no images, and recipes train on images.")
     model.update_record(labels=data.class_names)
+    add_penalties(model, train_section.l1, train_section.l2)
+    updates = updates_per_epoch(train_section, len(data.train))
     try:
-        rate = learning_rate(recipe.optimizer, recipe.schedule, train_section, updates_per_epoch(train_section, len(data.train)))
+        rate = learning_rate(recipe.optimizer, recipe.schedule, train_section, updates)
+        follow = momentum(recipe.schedule, train_section, updates)
     except ValueError as error:
         raise CanonError(f"[schedule] of recipe {recipe.name!r}: {error}") from error
-    loss = build_loss(train_section.loss, train_section.loss_options)
-    model.compile(optimizer=build_optimizer(recipe.optimizer, rate, model), loss=loss, metrics=["accuracy"], jit_compile=False)
+    optimizer = build_optimizer(recipe.optimizer, rate, model, follow)
+    if train_section.precision == "mixed_float16":
+        # float16 holds nothing below 6e-8: small gradients would vanish
+        optimizer = keras.optimizers.LossScaleOptimizer(optimizer)
+    loss = _loss(train_section, data)
+    model.compile(optimizer=optimizer, loss=loss, metrics=["accuracy"], jit_compile=False, auto_scale_loss=False)
     return model
+
+
+def _loss(section: TrainSection, data: Dataset) -> keras.losses.Loss:
+    loss = build_loss(section.loss, section.loss_options)
+    if section.class_weights is None:
+        return loss
+    balanced = section.class_weights == "balanced"
+    weights = class_weights(data.train.labels, data.class_names) if balanced else section.class_weights
+    return ClassWeighted(loss, class_weight_list(weights, data.class_names))

@@ -1,7 +1,5 @@
 """Callbacks of a run; each is an ordinary Keras callback and works under `fit` as well."""
 
-import csv
-import io
 import math
 from pathlib import Path
 
@@ -9,7 +7,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from .writing import write_text
+from .writing import write_table
 
 
 class BestWeights(keras.callbacks.Callback):
@@ -79,12 +77,7 @@ class HistoryFile(keras.callbacks.Callback):
     def on_epoch_end(self, epoch, logs=None):
         """Write the file."""
         self.rows.append({"epoch": epoch, **{name: float(value) for name, value in (logs or {}).items()}})
-        text = io.StringIO()
-        names = list(dict.fromkeys(name for row in self.rows for name in row))
-        writer = csv.DictWriter(text, names, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(self.rows)
-        write_text(self.path, text.getvalue())
+        write_table(self.path, self.rows)
 
 
 class LastGood(keras.callbacks.Callback):

@@ -3,8 +3,10 @@
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
+import keras
 import numpy as np
 import tensorflow as tf
 
@@ -41,13 +43,19 @@ def make_strategy(name: str = "auto") -> tf.distribute.Strategy:
     if name == "tpu":
         return _tpu()
     if name == "mirrored":
-        # without graphics cards: all logical CPUs, of which there is one unless the process made more
-        return tf.distribute.MirroredStrategy(None if tf.config.list_physical_devices("GPU") else _cpus())
+        return _mirrored()
     return tf.distribute.get_strategy()
 
 
-def _cpus() -> list[str]:
-    return [device.name.removeprefix("/device:") for device in tf.config.list_logical_devices("CPU")]
+@cache
+def _mirrored() -> tf.distribute.Strategy:
+    """Return one strategy for the life of the process.
+
+    A second one over the same devices would number its collective operations like the first, and fail at sums of another shape.
+    """
+    # without graphics cards: all logical CPUs, of which there is one unless the process made more
+    cpus = [device.name.removeprefix("/device:") for device in tf.config.list_logical_devices("CPU")]
+    return tf.distribute.MirroredStrategy(None if tf.config.list_physical_devices("GPU") else cpus)
 
 
 def _multi_worker(workers: int) -> tf.distribute.Strategy:
@@ -92,24 +100,36 @@ def _is_first(resolver) -> bool:
     return resolver.task_type in (None, "worker") and not resolver.task_id
 
 
-def tell_workers(values: list[int]) -> list[int]:
+def strategy_of(model: keras.Model) -> tf.distribute.Strategy:
+    """Return the strategy in whose scope a model was made."""
+    for variable in model.variables:
+        strategy = getattr(variable.value, "distribute_strategy", None)
+        if strategy is not None:
+            return strategy
+    return tf.distribute.get_strategy()
+
+
+def tell_workers(strategy: tf.distribute.Strategy, values: list[int]) -> list[int]:
     """Return, in every process, the numbers that the chief gives; it waits until all are there.
 
     Args:
+        strategy: of the run.
         values: from the chief what it has to say, from the others as many zeros.
     """
-    strategy = tf.distribute.get_strategy()
-    if strategy.num_replicas_in_sync == 1 or not isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy):
+    if not isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy):
         return values
 
     def add(numbers):
         context = tf.distribute.get_replica_context()
         # of the chief's replicas only one speaks
-        mine = numbers if context.replica_id_in_sync_group == 0 else tf.zeros_like(numbers)
+        mine = tf.where(tf.equal(context.replica_id_in_sync_group, 0), numbers, tf.zeros_like(numbers))
         return context.all_reduce(tf.distribute.ReduceOp.SUM, mine)
 
-    told = strategy.experimental_local_results(strategy.run(add, (tf.constant(values, "int64"),)))[0]
-    return [int(value) for value in np.asarray(told)]
+    @tf.function(autograph=False)
+    def tell(numbers):
+        return strategy.experimental_local_results(strategy.run(add, (numbers,)))[0]
+
+    return [int(value) for value in np.asarray(tell(tf.constant(values, "int64")))]
 
 
 @contextmanager

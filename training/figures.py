@@ -112,3 +112,36 @@ def draw_contact_sheet(images: Sequence[np.ndarray], captions: Sequence[str], pa
         axes.set_yticks([])
         axes.spines[:].set_color("#cccccc")
     figure.savefig(Path(path))
+
+
+def draw_rate_range(
+    rates: Sequence[float], losses: Sequence[float], smoothed: Sequence[float], suggestion: float, path: str | Path, *, title: str = ""
+) -> None:
+    """Draw the losses of a learning-rate range test over the rate.
+
+    Args:
+        rates: of each update, ascending.
+        losses: of each update.
+        smoothed: the losses, smoothed.
+        suggestion: the rate to mark.
+        path: the PNG file.
+        title: above the panel.
+    """
+    figure = _figure(6.4, 4.0)
+    axes = figure.add_subplot()
+    axes.set_title(title, fontsize=11, color=_INK)
+    axes.plot(rates, losses, color=_TRAIN, alpha=0.3, linewidth=1.0, label="loss of each batch")
+    axes.plot(rates, smoothed, color=_TRAIN, linewidth=2.0, label="smoothed")
+    axes.axvline(suggestion, color=_VALIDATION, linestyle="--", linewidth=1.4, label=f"suggestion {suggestion:.2g}")
+    axes.set_xscale("log")
+    # a few batches at the end may be far above all others and would flatten what matters
+    low, high = min(smoothed), max(smoothed[0], min(smoothed))
+    margin = 0.25 * (high - low) or 0.1
+    axes.set_ylim(low - margin, high + 2.0 * margin)
+    axes.set_xlabel("learning rate", fontsize=9)
+    axes.set_ylabel("loss", fontsize=9)
+    axes.tick_params(labelsize=8)
+    axes.grid(alpha=0.25)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(fontsize=8, frameon=False)
+    figure.savefig(Path(path))

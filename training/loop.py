@@ -10,8 +10,8 @@ import tensorflow as tf
 
 from ..zoo.errors import CanonError
 from .checkpoints import Checkpoint, Checkpoints, Position
-from .distribution import tell_workers
 from .cross_entropy import accuracy
+from .distribution import strategy_of, tell_workers
 from .hooks import BatchHooks, refuse_two_schedules
 from .run_state import RunState, continue_logs
 from .steps import NotFinite, PerExample, Totals, TrainStep, evaluation_step
@@ -36,8 +36,8 @@ def train(
     Every figure is a mean over examples. Those of the training split are taken while the weights move, as in Keras; only those
     of the validation split (`val_...`) belong to the weights at the end of the epoch.
 
-    Called in the scope of a `tf.distribute` strategy in which the model was made, it shares each batch among the devices; the
-    batches are the same whole ones in every process.
+    A model that was made and compiled in the scope of a `tf.distribute` strategy is trained on all its devices: each takes its part
+    of every batch. The batches are the same whole ones in every process. Call it outside of the scope.
 
     Args:
         model: compiled with an optimizer and a loss; metrics given to `compile` are not used.
@@ -62,15 +62,19 @@ def train(
     """
     refuse_two_schedules(model.optimizer, callbacks)
     metrics = {"accuracy": accuracy} if metrics is None else metrics
-    hooks = BatchHooks(callbacks)
-    listed = keras.callbacks.CallbackList(list(callbacks), add_history=True, model=model, epochs=epochs, steps=steps_per_epoch, verbose=0)
-    totals = Totals(["loss", *metrics])
+    hooks, strategy = BatchHooks(callbacks), strategy_of(model)
     first = batches(0)
     _refuse_short_data(first, steps_per_epoch)
-    step = TrainStep(model, metrics, totals, first.element_spec, rule)
-    evaluate = None if validation is None else _evaluator(model, metrics, validation, listed, hooks)
+    # what makes variables does so in the scope; callbacks are called outside of it, where the chief can do what the others do not
+    with strategy.scope():
+        listed = keras.callbacks.CallbackList(
+            list(callbacks), add_history=True, model=model, epochs=epochs, steps=steps_per_epoch, verbose=0
+        )
+        totals = Totals(["loss", *metrics])
+        step = TrainStep(model, metrics, totals, first.element_spec, rule)
+        evaluate = None if validation is None else _evaluator(model, metrics, validation, listed, hooks)
     model.stop_training = False
-    found = _newest(checkpoints)
+    found = _newest(strategy, checkpoints)
     if found is not None:
         continue_logs(callbacks, found[0].epoch)
     listed.on_train_begin()
@@ -93,12 +97,12 @@ def train(
     return history.history
 
 
-def _newest(checkpoints: Checkpoints | None) -> Checkpoint | None:
+def _newest(strategy: tf.distribute.Strategy, checkpoints: Checkpoints | None) -> Checkpoint | None:
     """Return the checkpoint to go on from; all workers take the chief's, once it has one to give."""
     if checkpoints is None:
         return None
     found = checkpoints.newest() if checkpoints.writes else None
-    told = tell_workers([0, 0] if found is None else [found[0].epoch, found[0].step])
+    told = tell_workers(strategy, [0, 0] if found is None else [found[0].epoch, found[0].step])
     if not checkpoints.writes:
         found = checkpoints.newest()
         here = [0, 0] if found is None else [found[0].epoch, found[0].step]
@@ -153,6 +157,7 @@ class _Run:
         """Train on the batches of an epoch that are left, and return its figures."""
         position, earlier, started = self.position, self.position.seconds, time.perf_counter()
         rate = position.rate
+        self.step.remember()
         if self.steps_per_epoch is not None:
             dataset = dataset.take(self.steps_per_epoch - position.step)
         for inputs, labels in dataset:

@@ -18,6 +18,7 @@ from .writing import write_text
 _FILES = (
     "recipe.toml",
     "history.csv",
+    "gradient_norms.csv",
     "metrics.json",
     "model.keras",
     "report.md",
@@ -25,7 +26,7 @@ _FILES = (
     "confusion.png",
     "mistakes.png",
 )
-_FOLDERS = ("events", "checkpoints")
+_FOLDERS = ("events", "checkpoints", "snapshots")
 
 # what may change while a run is unfinished: it does not decide the result
 _HARMLESS = ("train.checkpoint_seconds", "train.checkpoint_steps", "train.strategy")

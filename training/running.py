@@ -10,20 +10,26 @@ from typing import Any
 
 import keras
 import tensorflow as tf
+from rich.console import Console
 
 from ..zoo.errors import CanonError
 from ..zoo.model import Model
+from .auto_precision import resolve_precision
+from .batch_statistics import refresh_batch_norm
 from .building import build, updates_per_epoch
 from .callbacks import BestWeights, Events, HistoryFile, LastGood
-from .checkpoints import Checkpoints
+from .checkpoints import Checkpoints, has_checkpoint
 from .data import Dataset
 from .distribution import is_chief, make_strategy, told_when_lost
+from .doctor import first_look, probe_batch, refuse_errors
 from .environment import environment
 from .evaluation import Evaluation, evaluate
+from .gradient_norms import GradientNorms
 from .loop import train
 from .pipeline import epoch_order, load_data, reader
 from .progress import EpochLines
 from .recipe import load_recipe, toml_value
+from .recipe_parts import recipe_augmentation, recipe_average, recipe_callbacks, recipe_rule
 from .report import Outcome, write_report
 from .run_folder import check_folder, open_folder, write_metrics
 from .sections import Recipe
@@ -109,6 +115,7 @@ def run(
     # first of all: a cluster can only be formed before TensorFlow is used
     strategy = make_strategy(recipe.train.strategy)
     chief = is_chief(strategy)
+    recipe = resolve_precision(recipe, out, alone=strategy.num_replicas_in_sync == 1)
     if chief:
         check_folder(out, recipe, overwrite=overwrite)
     data = load_data(recipe.data)
@@ -118,7 +125,7 @@ def run(
         model = build(recipe, data)
     # only now is it known that the recipe can be run; until here nothing was touched
     with open_folder(out, recipe, overwrite=overwrite) if chief else nullcontext(out) as folder, told_when_lost(), told_when_full(folder):
-        return _Running(recipe, data, model, folder, chief).run(strategy, callbacks, verbose, command)
+        return _Running(recipe, data, model, folder, chief, verbose).run(callbacks, command)
 
 
 @dataclass
@@ -130,10 +137,9 @@ class _Running:
     model: Model
     folder: Path
     chief: bool
+    verbose: bool
 
-    def run(
-        self, strategy: tf.distribute.Strategy, callbacks: Sequence[keras.callbacks.Callback], verbose: bool, command: str
-    ) -> RunResult:
+    def run(self, callbacks: Sequence[keras.callbacks.Callback], command: str) -> RunResult:
         """Train, keep the best weights, and report."""
         recipe, folder, section = self.recipe, self.folder, self.recipe.train
         best = BestWeights(folder / "checkpoints" / "best.weights.h5" if self.chief else None, section.monitor)
@@ -141,8 +147,7 @@ class _Running:
             folder / "checkpoints", steps=section.checkpoint_steps, seconds=section.checkpoint_seconds, writes=self.chief
         )
         try:
-            with strategy.scope():
-                history = self._train([*self._callbacks(best, verbose), *callbacks], checkpoints)
+            history = self._train([*self._callbacks(best), *callbacks], checkpoints)
         except KeyboardInterrupt as interrupt:
             raise RunInterrupted(self._keep_interrupted(best)) from interrupt
         seconds = checkpoints.position.total_seconds
@@ -158,26 +163,34 @@ class _Running:
             checkpoints.clear()
         return RunResult(folder, model, history, best.best_epoch, test, seconds)
 
-    def _callbacks(self, best: BestWeights, verbose: bool) -> list[keras.callbacks.Callback]:
+    def _callbacks(self, best: BestWeights) -> list[keras.callbacks.Callback]:
         section, folder = self.recipe.train, self.folder
-        callbacks: list[keras.callbacks.Callback] = [EpochLines()] if verbose and self.chief else []
+        callbacks: list[keras.callbacks.Callback] = [EpochLines()] if self.verbose and self.chief else []
         if self.chief:
             callbacks += [HistoryFile(folder / "history.csv"), Events(folder / "events"), LastGood(folder / "checkpoints")]
+            if section.gradient_norms:
+                assert self.model.record.preprocessing is not None  # build refuses models without
+                batch = probe_batch(self.data.train, self.model.record.preprocessing)
+                callbacks.append(GradientNorms(*batch, path=folder / "gradient_norms.csv"))
         callbacks.append(best)
         if section.patience is not None:
             mode = "min" if section.monitor.endswith("loss") else "max"
             callbacks.append(keras.callbacks.EarlyStopping(section.monitor, patience=section.patience, mode=mode))
-        return callbacks
+        return [*callbacks, *recipe_callbacks(self.recipe, folder, writes=self.chief)]
 
     def _train(self, callbacks: Sequence[keras.callbacks.Callback], checkpoints: Checkpoints) -> dict[str, list[float]]:
         section, data, preprocessing = self.recipe.train, self.data, self.model.record.preprocessing
         assert preprocessing is not None  # build refuses models without
 
-        read = reader(data.train, preprocessing, section.batch_size)
+        read = reader(data.train, preprocessing, section.batch_size, recipe_augmentation(self.recipe, data.num_classes))
         validate = reader(data.validation, preprocessing, max(section.batch_size, 256))
 
         def batches_from(epoch: int, step: int) -> tf.data.Dataset:
-            return read(epoch_order(len(data.train), section.seed, epoch)[step * section.batch_size :])
+            return read(epoch_order(len(data.train), section.seed, epoch)[step * section.batch_size :], epoch)
+
+        if self.chief and not has_checkpoint(checkpoints.folder):
+            self._first_look()
+        average = recipe_average(self.recipe, lambda model: refresh_batch_norm(model, batches_from(0, 0)))
 
         return train(
             self.model,
@@ -185,10 +198,21 @@ class _Running:
             epochs=section.epochs,
             steps_per_epoch=updates_per_epoch(section, len(data.train)),
             validation=validate(None),
-            callbacks=callbacks,
+            # the average comes first: it is in place when the others keep weights
+            callbacks=callbacks if average is None else [average, *callbacks],
             checkpoints=checkpoints,
             batches_from=batches_from,
+            rule=recipe_rule(self.recipe, average),
         )
+
+    def _first_look(self) -> None:
+        """Say what looks wrong before hours are spent on it."""
+        findings = first_look(self.model, self.data)
+        refuse_errors(findings)
+        if self.verbose:
+            for finding in findings:
+                if finding.verdict != "ok":
+                    Console().print(f"{finding.check}: {finding.sentence}", markup=False, highlight=False, soft_wrap=True)
 
     def _final_model(self) -> Model:
         """Return a copy that is not compiled: it loads where this sub-package, with its losses and schedules, was never imported."""

@@ -117,6 +117,8 @@ class TrainSection:
             during which the weights moved, and so belong to no weights in particular.
         seed: of initial weights, order and dropout.
         deterministic: True for the same weights, bit for bit, on the same machine and seed; False may be faster on GPUs.
+        gradient_norms: True to write the norm of each layer's gradient after each epoch to `gradient_norms.csv`, and to warn of those
+            that vanish or explode.
         steps_per_epoch: updates of an epoch, fewer than the training split has batches; left out, all of them.
         strategy: "mirrored" for all graphics cards of the machine, "multi_worker" for the cluster in `TF_CONFIG`, "tpu" for the one
             in `TPU_NAME`, or "auto" for what there is.
@@ -138,6 +140,7 @@ class TrainSection:
     monitor: Literal["val_loss", "val_accuracy"] = "val_loss"
     seed: int = 0
     deterministic: bool = True
+    gradient_norms: bool = False
     steps_per_epoch: int | None = None
     strategy: Literal["auto", "mirrored", "multi_worker", "tpu"] = "auto"
     checkpoint_seconds: float = 600.0

@@ -46,7 +46,8 @@ def per_example(loss) -> PerExample:
     loss = keras.losses.get(loss)
     if isinstance(loss, keras.losses.Loss):
         return type(loss).from_config({**loss.get_config(), "reduction": "none"})
-    return loss
+    # as an instance does: a loss in half precision overflows, and so does its gradient with a loss scale
+    return lambda labels, outputs: loss(labels, tf.nest.map_structure(lambda output: tf.cast(output, "float32"), outputs))
 
 
 def _column(values) -> tf.Tensor:
@@ -101,13 +102,17 @@ class TrainStep:
         self._loss = per_example(model.loss)
         model.optimizer.build(model.trainable_variables)
         self._compiled = compiled(self._step, signature)
-        # read in the graph after each update: what the next one changes on its way to a loss that is no number
-        self._good: Sequence[Any] = [tf.convert_to_tensor(variable) for variable in model.non_trainable_variables]
+        self._good: Sequence[Any] = ()
+        self.remember()
 
     @property
     def variables(self) -> list[Any]:
         """What a checkpoint must hold beside the variables of model and optimizer."""
         return [self._totals.sums]
+
+    def remember(self) -> None:
+        """Take note of what an update changes on its way to a loss that may be no number; to be called when others changed it."""
+        self._good = [tf.convert_to_tensor(variable) for variable in self._model.non_trainable_variables]
 
     def __call__(self, inputs, labels):
         """Update once.
@@ -147,11 +152,12 @@ class TrainStep:
 
         gradients, sums = accumulate(part, inputs, labels, self._rule.micro_batches)
         gradients, loss = sum_gradients(gradients), sums[0]
+        # nothing whatever moves before it is known that all is finite; what merely counts has no gradient to wait for
         with tf.control_dependencies([_check_finite(optimizer, loss, gradients)]):
             gradients = [None if gradient is None else tf.nest.map_structure(tf.identity, gradient) for gradient in gradients]
             rate = tf.identity(optimizer.learning_rate)
-        share_statistics(model, count, examples)
-        self._rule.apply(optimizer, gradients, weights)
+            share_statistics(model, count, examples)
+            self._rule.apply(optimizer, gradients, weights)
         good = [tf.convert_to_tensor(variable) for variable in model.non_trainable_variables]
         return sums, rate, good
 

@@ -1,8 +1,10 @@
 """Files that are written whole or not at all."""
 
+import csv
 import errno
+import io
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -28,6 +30,15 @@ def write_text(path: Path, text: str, *, flush: bool = False) -> None:
             file.flush()
             os.fsync(file.fileno())
     part.replace(path)
+
+
+def write_table(path: Path, rows: Sequence[Mapping[str, float]]) -> None:
+    """Write rows as a CSV file in one move; a column for each name that any row has."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(dict.fromkeys(name for row in rows for name in row)), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    write_text(path, text.getvalue())
 
 
 def save_whole(model: keras.Model, path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,10 +35,16 @@ def measure(
     Args:
         name, num_classes, input_shape, overrides: as for `zoo.create`; None for the paper's.
     """
-    with keras.StatelessScope(initialize_variables=False):
-        model = create(name, num_classes=num_classes, input_shape=input_shape, overrides=overrides)
-        trainable = sum(math.prod(weight.shape) for weight in model.trainable_weights)
-        return Complexity(trainable, multiply_adds(model))
+
+    def count() -> Complexity:
+        with keras.StatelessScope(initialize_variables=False):
+            model = create(name, num_classes=num_classes, input_shape=input_shape, overrides=overrides)
+            trainable = sum(math.prod(weight.shape) for weight in model.trainable_weights)
+            return Complexity(trainable, multiply_adds(model))
+
+    # Keras keeps a list of variables without values by thread, and would give them all values at the thread's next symbolic call
+    with ThreadPoolExecutor(max_workers=1) as thread:
+        return thread.submit(count).result()
 
 
 def multiply_adds(model: keras.Model, input_shape: tuple[int, ...] | None = None) -> int:

@@ -6,6 +6,7 @@ fetches leaves half a file under the final name. The folder and the names are it
 
 import hashlib
 import http.client
+import importlib
 import importlib.util
 import os
 import sys
@@ -73,11 +74,10 @@ def fetch(record: WeightsRecord, variant: str) -> Path:
 
 
 def _from_hub(record: WeightsRecord, variant: str) -> Path:
-    from huggingface_hub import hf_hub_download  # type: ignore[import-not-found]  # only where it is installed
-
+    client = importlib.import_module("huggingface_hub")
     owner, repository, name = record.url.removeprefix(HUB).split("/", 2)
     try:
-        return Path(hf_hub_download(repo_id=f"{owner}/{repository}", filename=name))
+        return Path(client.hf_hub_download(repo_id=f"{owner}/{repository}", filename=name))
     except (OSError, ValueError) as error:  # the hub's errors are of both kinds
         raise _unreachable(record, variant, error) from error
 

@@ -58,9 +58,9 @@ class Model(keras.Model):
             changes["labels"] = tuple(labels)
         self._record = dataclasses.replace(self.record, **{key: value for key, value in changes.items() if value is not None})
 
-    def save_weights(self, filepath, overwrite: bool = True, **kwargs) -> None:
+    def save_weights(self, filepath, overwrite: bool = True, max_shard_size: float | None = None) -> None:
         """Save the weights as `keras.Model` does, and in a `.weights.h5` file also the variant that they are of."""
-        super().save_weights(filepath, overwrite=overwrite, **kwargs)
+        super().save_weights(filepath, overwrite=overwrite, max_shard_size=max_shard_size)
         if self._record is not None and str(filepath).endswith(".weights.h5") and Path(filepath).is_file():
             with h5py.File(filepath, "a") as file:
                 file.attrs[VARIANT_ATTRIBUTE] = self._record.variant

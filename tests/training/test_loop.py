@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_canon.training.callbacks import BestWeights
+from keras_canon.training.callbacks import BestWeights, LastGood
 from keras_canon.training.hooks import BatchHooks
 from keras_canon.training.loop import train
 from keras_canon.training.schedules import WarmupCosine
@@ -203,3 +203,64 @@ def test_figures_of_sequences_are_means_over_examples():
     history = train(model, lambda epoch: data, epochs=1)
     expected = model.evaluate(data, verbose=0)
     np.testing.assert_allclose(history["loss"], [expected], rtol=1e-5)
+
+
+def test_b35_steps_per_epoch_are_the_same_in_every_epoch(tmp_path):
+    batches, validated = [], []
+    watch = keras.callbacks.LambdaCallback(
+        on_train_batch_end=lambda batch, logs: batches.append(batch), on_test_batch_end=lambda batch, logs: validated.append(batch)
+    )
+    every_four = keras.callbacks.ModelCheckpoint(str(tmp_path / "{batch}.weights.h5"), save_weights_only=True, save_freq=4)
+    ten, three = targets(np.arange(10.0)), targets([1.0, 2.0, 3.0])
+    history = train(
+        one_weight(0.0), lambda epoch: ten, epochs=4, steps_per_epoch=6, validation=three, metrics={}, callbacks=[watch, every_four]
+    )
+    assert batches == [0, 1, 2, 3, 4, 5] * 4
+    assert validated == [0, 1, 2] * 4
+    assert len(set(history["val_loss"])) == 1
+    saved = {int(path.name.split(".")[0]) for path in tmp_path.iterdir()}
+    assert saved
+    assert max(saved) <= 6  # Keras numbers them from 1 in names
+
+
+def test_b35_steps_that_the_data_cannot_fill_are_refused_before_the_first_epoch():
+    started = []
+    watch = keras.callbacks.LambdaCallback(on_epoch_begin=lambda epoch, logs: started.append(epoch))
+    with pytest.raises(CanonError, match="steps_per_epoch is 11, but the training data fill only 10 batches"):
+        train(one_weight(), lambda epoch: targets(np.arange(10.0)), epochs=1, steps_per_epoch=11, metrics={}, callbacks=[watch])
+    assert started == []
+    # where nobody can count them before, it is told as soon as they run out
+    unknown = tf.data.Dataset.from_generator(lambda: iter(targets([1.0, 2.0])), output_signature=targets([1.0]).element_spec)
+    with pytest.raises(CanonError, match="Epoch 1 had 2 batches, but steps_per_epoch is 3"):
+        train(one_weight(0.1), lambda epoch: unknown, epochs=2, steps_per_epoch=3, metrics={})
+
+
+@pytest.mark.parametrize("kind", ["inputs", "weights"])
+def test_the_last_good_weights_and_the_offending_batch_are_kept(kind, tmp_path):
+    inputs = np.ones((6, 2), "float32")
+    if kind == "inputs":
+        inputs[4] = np.nan
+    data = tf.data.Dataset.from_tensor_slices((inputs, np.zeros(6, "int64"))).batch(2)
+    keras.utils.set_random_seed(1)
+    model = keras.Sequential([keras.Input((2,)), keras.layers.BatchNormalization(), keras.layers.Dense(2)])
+    model.compile(keras.optimizers.Adam(0.01), keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    seen = []
+
+    class Spoil(keras.callbacks.Callback):
+        def on_train_batch_begin(self, batch, logs=None):
+            if batch == 2:
+                seen.extend(self.model.get_weights())
+                if kind == "weights":
+                    self.model.layers[-1].bias.assign([np.inf, 0.0])
+
+    with pytest.raises(CanonError, match=r"not finite at step 3 of epoch 1 and the batch is in .*offending_batch\.npz.*lower") as caught:
+        train(model, lambda epoch: data, epochs=2, callbacks=[Spoil(), LastGood(tmp_path)])
+    assert "\n" not in str(caught.value)
+    with np.load(tmp_path / "offending_batch.npz") as stored:
+        np.testing.assert_array_equal(stored["inputs"], inputs[4:])
+        assert int(stored["step"]) == 2
+    model.load_weights(tmp_path / "last_good.weights.h5")
+    for one, other in list(zip(model.get_weights(), seen, strict=True))[: 4 if kind == "weights" else None]:
+        np.testing.assert_array_equal(one, other)
+        assert np.all(np.isfinite(one))
+    assert int(model.optimizer.iterations) == 2

@@ -55,7 +55,8 @@ def test_it_serialises():
 @pytest.mark.parametrize(
     ("name", "options", "match"),
     [
-        ("cross_entropy", {"j": 1.0}, "takes no loss_options"),
+        ("cross_entropy", {"j": 1.0}, "no option 'j': allowed: label_smoothing, ignored_label"),
+        ("cross_entropy", {"label_smoothing": 2.0}, "cannot be built"),
         ("rbf_maximum_a_posteriori", {"j": 1.0}, "rubbish_penalty"),
         ("rbf_maximum_a_posteriori", {"rubbish_penalty": -1.0}, "above 0"),
         ("rbf_maximum_a_posteriori", {"rubbish_penalty": "x"}, "cannot be built"),

@@ -105,7 +105,7 @@ def test_overrides_win_over_smoke():
         ({"train.loss": "hinge"}, ["loss", "'cross_entropy'", "'rbf_maximum_a_posteriori'", "'hinge'"]),
         ({"train.monitor": "loss"}, ["monitor", "'val_loss'", "'loss'"]),
         ({"optimizer.learning_rate": -1.0}, ["learning_rate", "above 0"]),
-        ({"schedule.name": "constant"}, ["warmup_epochs", "does nothing"]),
+        ({"schedule.power": 2.0}, ["power", "does nothing", "warmup_epochs"]),
         ({"schedule.floor": -0.1}, ["floor", "at least 0"]),
         ({"model.name": "lenet6"}, ["'lenet6'", "'lenet5'"]),
         ({"data.name": "digit"}, ["'digit'", "digits"]),

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from string import ascii_lowercase
+from typing import Any
 
 import keras
 
@@ -181,7 +182,7 @@ def googlenet_bn(config: GoogLeNetConfig, *, input_shape: tuple[int | None, ...]
     """
     images = _images(input_shape)
     wide, reduced, narrow = config.stem
-    norm = {"momentum": 0.9, "epsilon": 1e-3}
+    norm: dict[str, Any] = {"momentum": 0.9, "epsilon": 1e-3}
     x = ConvNormActivation(wide, 7, strides=2, padding="symmetric", name="conv1", **norm)(images)
     x = SpatialPooling2D("max", 3, strides=2, ceil_mode=True, name="pool1")(x)
     x = ConvNormActivation(reduced, 1, name="conv2_reduce", **norm)(x)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from string import ascii_lowercase
+from typing import Any
 
 import keras
 
@@ -107,7 +108,7 @@ def _network(
             f"input_shape must be (height, width, channels) of at least {_SMALLEST} x {_SMALLEST}, which the strides reduce to one "
             f"position, got {input_shape}"
         )
-    norm = {"momentum": config.momentum, "epsilon": 1e-3, "gamma_initializer": gamma_initializer}
+    norm: dict[str, Any] = {"momentum": config.momentum, "epsilon": 1e-3, "gamma_initializer": gamma_initializer}
     average = {**norm, "count_padding": count_padding}
     images = keras.Input(input_shape, name="images")
     x = ConvNormActivation(32, 3, strides=2, padding="valid", name="conv1_a", **norm)(images)

@@ -1,6 +1,7 @@
 """Xception: inception taken to the extreme, a residual network of depthwise separable convolutions."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import keras
 
@@ -72,7 +73,7 @@ def xception(config: XceptionConfig, *, input_shape: tuple[int | None, ...], num
             f"input_shape must be (height, width, channels) of at least {_SMALLEST} x {_SMALLEST} for the unpadded convolutions, "
             f"got {input_shape}"
         )
-    norm = {"momentum": config.momentum, "epsilon": 1e-3}
+    norm: dict[str, Any] = {"momentum": config.momentum, "epsilon": 1e-3}
     images = keras.Input(input_shape, name="images")
     x = ConvNormActivation(config.stem[0], 3, strides=2, padding="valid", name="block1_conv1", **norm)(images)
     x = ConvNormActivation(config.stem[1], 3, padding="valid", name="block1_conv2", **norm)(x)
@@ -94,12 +95,12 @@ def xception(config: XceptionConfig, *, input_shape: tuple[int | None, ...], num
     return keras.Model(images, x, name="xception")
 
 
-def _separable(filters: int, name: str, norm: dict, activation: str | None = "relu") -> DepthwiseSeparableConv2D:
+def _separable(filters: int, name: str, norm: dict[str, Any], activation: str | None = "relu") -> DepthwiseSeparableConv2D:
     """A 3 x 3 separable convolution: the activation before it, batch normalisation after it."""
     return DepthwiseSeparableConv2D(filters, 3, order="xception", activation=activation, name=name, **norm)
 
 
-def _narrowing_block(x, filters: tuple[int, int], name: str, norm: dict, first: str | None):
+def _narrowing_block(x, filters: tuple[int, int], name: str, norm: dict[str, Any], first: str | None):
     """Two separable convolutions and a pooling at stride 2 beside a 1 x 1 convolution at stride 2."""
     shortcut = ConvNormActivation(filters[1], 1, strides=2, activation=None, name=f"{name}_shortcut", **norm)(x)
     x = _separable(filters[0], f"{name}_sepconv1", norm, activation=first)(x)
@@ -108,7 +109,7 @@ def _narrowing_block(x, filters: tuple[int, int], name: str, norm: dict, first: 
     return keras.layers.Add(name=f"{name}_add")([x, shortcut])
 
 
-def _middle_block(x, filters: int, name: str, norm: dict):
+def _middle_block(x, filters: int, name: str, norm: dict[str, Any]):
     """Three separable convolutions beside the identity."""
     shortcut = x
     for index in (1, 2, 3):

@@ -2,10 +2,10 @@
 
 from checks.models import ModelCase
 
-BASIC = {"blocks_per_stage": [1, 2, 1, 1], "widths": [8, 8, 16, 16]}
-BOTTLENECK = {"blocks_per_stage": [1, 2, 1, 1], "widths": [4, 4, 8, 8]}
-# a stage's last block has the stride, which needs a block before it
-LAST_STRIDES = {"blocks_per_stage": [2, 2, 1, 1], "widths": [4, 4, 8, 8]}
+BASIC = {"blocks_per_stage": [1, 2, 1, 1], "widths": [4, 4, 8, 8]}
+BOTTLENECK = {"blocks_per_stage": [1, 1, 1, 1], "widths": [4, 4, 8, 8]}
+# conv2 has a last block that is not its first, which strides without a projection
+LAST_STRIDES = {"blocks_per_stage": [2, 1, 1, 1], "widths": [4, 4, 8, 8]}
 GROUPED = {"blocks_per_stage": [1, 1, 1, 1], "widths": [16, 16, 16, 16], "cardinality": 4}
 SHAPE = (32, 32, 3)
 

@@ -6,7 +6,7 @@ import keras
 import numpy as np
 import pytest
 from checks.applications import check_twin
-from checks.golden import RULE, check_golden, golden_error, load_golden
+from checks.golden import RULE, check_golden, load_golden
 
 from keras_canon import layers, zoo
 
@@ -28,13 +28,11 @@ def total(model) -> int:
 
 def test_table_2(model):
     found = [(block.filters, block.strides[0], block.has_shortcut) for block in blocks(model)]
-    expected, before = [], 32
+    expected = []
     for channels, repeats, strides in ((16, 1, 1), (24, 2, 2), (32, 3, 2), (64, 4, 2), (96, 3, 1), (160, 3, 2), (320, 1, 1)):
         for index in range(repeats):
             expected.append((channels, strides if index == 0 else 1, index > 0))
-            before = channels
     assert found == expected
-    assert before == 320
     assert blocks(model)[0].expanded_filters is None
     assert [block.expanded_filters for block in blocks(model)[1:4]] == [96, 144, 144]
     assert model.get_layer("conv6").output.shape[1:] == (7, 7, 1280)
@@ -82,8 +80,10 @@ def test_the_two_forms_are_not_interchangeable():
     zoo.load_weights(torch, RULE["state"](golden), format="torchvision")
     authors = zoo.create("mobilenet_v2")
     authors.set_weights(torch.get_weights())
-    with pytest.raises(AssertionError):
-        assert golden_error(golden, np.asarray(authors.predict(RULE["images"](golden), verbose=0))) < 0.05
+    logits = np.asarray(authors.predict(RULE["images"](golden), verbose=0))
+    expected = golden["logits"]
+    error = np.abs(logits[:, :20] - expected["first_20_of_each_row"]).max(-1) / expected["row_std"]
+    assert error.min() > 0.1
 
 
 # 75 has odd maps on the way, where the padding depends on the size
