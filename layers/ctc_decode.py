@@ -123,7 +123,9 @@ def ctc_beam_decode(logits, logit_lengths=None, blank=0, beam_width=100, top_pat
     beam_width, top_paths = positive_integer("beam_width", beam_width), positive_integer("top_paths", top_paths)
     if top_paths > beam_width:
         raise ValueError(f"top_paths must be at most beam_width, {beam_width}, got {top_paths}.")
-    lengths = np.asarray(known(checked_lengths("logit_lengths", logit_lengths, batch, frames)) if logit_lengths is not None else [frames] * batch)
+    lengths = np.asarray(
+        known(checked_lengths("logit_lengths", logit_lengths, batch, frames)) if logit_lengths is not None else [frames] * batch
+    )
     if np.any(np.isnan(values) | (values == np.inf)):
         raise ValueError("logits must be finite or -inf, got NaN or +inf.")
 

@@ -41,7 +41,7 @@ class Augmentation:
     def __init__(self, section: AugmentSection, seed: int, classes: int):
         self.section, self.seed, self.classes = section, seed, classes
         # by number of channels; any number of examples, so that a short last batch needs no second trace
-        self._pictures: dict[int, Callable] = {}
+        self._pictures: dict[int | None, Callable] = {}
         self._mix = tf.function(self._mixed, autograph=False, reduce_retracing=True)
 
     def pictures(self, images, indices, epoch) -> tf.Tensor:

@@ -12,7 +12,7 @@ def to_bytes(images: tf.Tensor) -> tf.Tensor:
 
 def grey(images: tf.Tensor) -> tf.Tensor:
     """Return luminance (B, H, W, 1); a picture of one channel as it is."""
-    return tf.image.rgb_to_grayscale(images) if images.shape[-1] == 3 else images[..., :1]
+    return tf.image.rgb_to_grayscale(images) if images.shape[-1] == 3 else tf.split(images, [1, -1], axis=-1)[0]
 
 
 def blend(other: tf.Tensor, images: tf.Tensor, strength: tf.Tensor) -> tf.Tensor:

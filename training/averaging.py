@@ -29,7 +29,7 @@ class AveragedWeights(keras.callbacks.Callback):
         super().set_model(model)
         kind = tf.VariableAggregation.ONLY_FIRST_REPLICA
         self.values = [tf.Variable(weight.value, trainable=False, aggregation=kind, name="average") for weight in model.weights]
-        self.count = tf.Variable(0, dtype="int64", trainable=False, aggregation=kind, name="averaged")
+        self.count = tf.Variable(tf.constant(0, "int64"), trainable=False, aggregation=kind, name="averaged")
 
     def on_train_begin(self, logs=None):
         """Start a new mean."""

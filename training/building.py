@@ -66,6 +66,6 @@ def _loss(section: TrainSection, data: Dataset) -> keras.losses.Loss:
     loss = build_loss(section.loss, section.loss_options)
     if section.class_weights is None:
         return loss
-    balanced = section.class_weights == "balanced"
-    weights = class_weights(data.train.labels, data.class_names) if balanced else section.class_weights
-    return ClassWeighted(loss, class_weight_list(weights, data.class_names))
+    if isinstance(section.class_weights, str):  # "balanced"
+        return ClassWeighted(loss, class_weight_list(class_weights(data.train.labels, data.class_names), data.class_names))
+    return ClassWeighted(loss, class_weight_list(section.class_weights, data.class_names))

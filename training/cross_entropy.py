@@ -117,7 +117,7 @@ class ClassWeighted(keras.losses.Loss):
         return {**super().get_config(), "loss": keras.losses.serialize(self.loss), "weights": list(self.weights)}
 
 
-def class_weight_list(weights: Mapping[str | int, float], class_names: Sequence[str]) -> list[float]:
+def class_weight_list(weights: Mapping[str, float] | Mapping[int, float], class_names: Sequence[str]) -> list[float]:
     """Return the weight of each class, 1 for those that are left out.
 
     Args:

@@ -115,7 +115,7 @@ def draw_contact_sheet(images: Sequence[np.ndarray], captions: Sequence[str], pa
 
 
 def draw_rate_range(
-    rates: Sequence[float], losses: Sequence[float], smoothed: Sequence[float], suggestion: float, path: str | Path, *, title: str = ""
+    rates: np.ndarray, losses: np.ndarray, smoothed: np.ndarray, suggestion: float, path: str | Path, *, title: str = ""
 ) -> None:
     """Draw the losses of a learning-rate range test over the rate.
 
@@ -135,7 +135,7 @@ def draw_rate_range(
     axes.axvline(suggestion, color=_VALIDATION, linestyle="--", linewidth=1.4, label=f"suggestion {suggestion:.2g}")
     axes.set_xscale("log")
     # a few batches at the end may be far above all others and would flatten what matters
-    low, high = min(smoothed), max(smoothed[0], min(smoothed))
+    low, high = smoothed.min(), smoothed[0]
     margin = 0.25 * (high - low) or 0.1
     axes.set_ylim(low - margin, high + 2.0 * margin)
     axes.set_xlabel("learning rate", fontsize=9)

@@ -34,11 +34,11 @@ def accumulate(part: Callable[[Any, Any], Part], inputs, labels, parts: int) -> 
     # the first part is apart: it tells which weights have gradients at all, which a loop cannot carry as None
     gradients, figures = part(*cut(0))
     reached = [number for number, gradient in enumerate(gradients) if gradient is not None]
-    sums = [tf.convert_to_tensor(gradients[number]) for number in reached]
+    sums = _dense(gradients)
 
     def more(start, sums, figures):
         gradients, new = part(*cut(start))
-        sums = [total + tf.convert_to_tensor(gradients[number]) for total, number in zip(sums, reached, strict=True)]
+        sums = [total + gradient for total, gradient in zip(sums, _dense(gradients), strict=True)]
         return start + size, sums, figures + new
 
     # one at a time: parts side by side would need the memory that they are there to save
@@ -47,3 +47,8 @@ def accumulate(part: Callable[[Any, Any], Part], inputs, labels, parts: int) -> 
     for number, total in zip(reached, sums, strict=True):
         totals[number] = total
     return totals, figures
+
+
+def _dense(gradients: list[tf.Tensor | None]) -> list[tf.Tensor]:
+    """Return the gradients that there are; those of embeddings, which name rows, as whole tensors."""
+    return [tf.convert_to_tensor(gradient) for gradient in gradients if gradient is not None]

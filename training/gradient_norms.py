@@ -90,8 +90,8 @@ class GradientNorms(keras.callbacks.Callback):
                 warnings.warn(f"Epoch {epoch + 1}: {sentence}", stacklevel=2)
 
     def _out_of_range(self, norms: Mapping[str, float]) -> dict[str, str]:
-        finite = [norm for norm in norms.values() if np.isfinite(norm)]
-        largest = max(finite, default=0.0)
+        # beside a gradient that explodes all others would look small
+        largest = max((norm for norm in norms.values() if norm <= self.exploding), default=0.0)
         found = {}
         for layer, norm in norms.items():
             if not np.isfinite(norm) or norm > self.exploding:

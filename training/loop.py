@@ -1,5 +1,6 @@
 """The training loop: one for every recipe and every strategy, driving Keras callbacks."""
 
+import inspect
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +21,7 @@ from .updates import UpdateRule
 
 def train(
     model: keras.Model,
-    batches: Callable[[int], tf.data.Dataset],
+    batches: Callable[..., tf.data.Dataset],
     *,
     epochs: int,
     steps_per_epoch: int | None = None,
@@ -28,7 +29,6 @@ def train(
     metrics: Mapping[str, PerExample] | None = None,
     callbacks: Sequence[keras.callbacks.Callback] = (),
     checkpoints: Checkpoints | None = None,
-    batches_from: Callable[[int, int], tf.data.Dataset] | None = None,
     rule: UpdateRule | None = None,
 ) -> dict[str, list[float]]:
     """Train a compiled model, with the results of `model.fit` on the same batches in the same order.
@@ -41,14 +41,14 @@ def train(
 
     Args:
         model: compiled with an optimizer and a loss; metrics given to `compile` are not used.
-        batches: the (inputs, labels) batches of an epoch, by its number from 0.
+        batches: the (inputs, labels) batches of an epoch, by its number from 0. A function with a parameter `step` gives those from
+            a step on; without it, a resumed epoch reads and skips the batches that are done.
         epochs: how many, at most; a callback may stop earlier by `model.stop_training`.
         steps_per_epoch: batches of each epoch, the first so many of what `batches` gives; None for all.
         validation: batches to evaluate after each epoch, all of them.
         metrics: by name, functions of labels and outputs with one value for each example; None for accuracy.
         callbacks: Keras callbacks. Their batch methods are called only where one of them has any.
         checkpoints: where the state of the run is kept; training goes on from the newest one there.
-        batches_from: what `batches` gives, from a step on, by epoch and step; None to read and skip.
         rule: clipping, accumulation and averages; an average must be among the callbacks too. None for none.
 
     Returns:
@@ -85,7 +85,7 @@ def train(
             if not position.step:
                 listed.on_epoch_begin(position.epoch)
                 totals.reset()
-            logs = run.epoch(_enter(batches, batches_from, position))
+            logs = run.epoch(_enter(batches, position))
             if evaluate is not None:
                 logs.update({f"val_{name}": value for name, value in evaluate().items()})
             listed.on_epoch_end(position.epoch, logs)
@@ -131,10 +131,12 @@ def _begin(state: RunState, checkpoints: Checkpoints | None, found: Checkpoint |
     return position
 
 
-def _enter(batches, batches_from, position: Position) -> tf.data.Dataset:
+def _enter(batches: Callable[..., tf.data.Dataset], position: Position) -> tf.data.Dataset:
     if not position.step:
         return batches(position.epoch)
-    return batches(position.epoch).skip(position.step) if batches_from is None else batches_from(position.epoch, position.step)
+    if "step" in inspect.signature(batches).parameters:
+        return batches(position.epoch, position.step)
+    return batches(position.epoch).skip(position.step)
 
 
 @dataclass
@@ -191,12 +193,12 @@ class _Run:
         position = self.position
         position.epoch, position.step, position.seconds = position.epoch + 1, 0, 0.0
         position.stopped = bool(self.model.stop_training)
-        if self.checkpoints is not None:
-            self._write()
+        self._write()
 
     def _write(self) -> None:
         self.position.total_seconds = time.perf_counter() - self._begin
-        self.checkpoints.write(self.position)
+        if self.checkpoints is not None:
+            self.checkpoints.write(self.position)
 
     def _not_finite(self, inputs, labels) -> CanonError:
         """Show the batch to the callbacks that want to see it, while the model holds the weights from before it."""

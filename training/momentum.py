@@ -2,10 +2,8 @@
 
 import keras
 
-_Schedule = keras.optimizers.schedules.LearningRateSchedule
 
-
-def _first(schedule: _Schedule) -> float:
+def _first(schedule: keras.optimizers.schedules.LearningRateSchedule) -> float:
     """Return the value at update 0, which the optimizer is made with.
 
     Raises:

@@ -71,9 +71,12 @@ def batches(
 def _mixed(elements: tf.data.Dataset, numbers: tf.data.Dataset, augmentation: Augmentation | None) -> tf.data.Dataset:
     """Return batches of images and labels, mixed where that is asked for, from those of images, labels and positions."""
 
+    if augmentation is None:
+        return elements.map(lambda images, labels, index: (images, labels)).prefetch(tf.data.AUTOTUNE)
+
     def mix(element, epoch):
         images, labels, index = element
-        return (images, labels) if augmentation is None else augmentation.batch(images, labels, index, epoch)
+        return augmentation.batch(images, labels, index, epoch)
 
     mixed = tf.data.Dataset.zip(elements, numbers).map(mix, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
     return mixed.prefetch(tf.data.AUTOTUNE)
@@ -97,6 +100,10 @@ def reader(
 
     def read(order: np.ndarray | None, epoch: int = 0) -> tf.data.Dataset:
         positions = tf.data.Dataset.from_tensor_slices(np.arange(len(split)) if order is None else order)
+        if augmentation is None:
+            # every stage costs time for each batch, and small networks take little more themselves
+            plain = positions.batch(batch_size).map(lambda index: (tf.gather(images, index), tf.gather(labels, index)))
+            return plain.prefetch(tf.data.AUTOTUNE)
         gather = positions.batch(batch_size).map(lambda index: (tf.gather(images, index), tf.gather(labels, index), index))
         return _mixed(gather, tf.data.Dataset.from_tensors(tf.constant(epoch, "int64")).repeat(), augmentation)
 

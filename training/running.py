@@ -185,23 +185,22 @@ class _Running:
         read = reader(data.train, preprocessing, section.batch_size, recipe_augmentation(self.recipe, data.num_classes))
         validate = reader(data.validation, preprocessing, max(section.batch_size, 256))
 
-        def batches_from(epoch: int, step: int) -> tf.data.Dataset:
+        def batches(epoch: int, step: int = 0) -> tf.data.Dataset:
             return read(epoch_order(len(data.train), section.seed, epoch)[step * section.batch_size :], epoch)
 
         if self.chief and not has_checkpoint(checkpoints.folder):
             self._first_look()
-        average = recipe_average(self.recipe, lambda model: refresh_batch_norm(model, batches_from(0, 0)))
+        average = recipe_average(self.recipe, lambda model: refresh_batch_norm(model, batches(0)))
 
         return train(
             self.model,
-            lambda epoch: batches_from(epoch, 0),
+            batches,
             epochs=section.epochs,
             steps_per_epoch=updates_per_epoch(section, len(data.train)),
             validation=validate(None),
             # the average comes first: it is in place when the others keep weights
             callbacks=callbacks if average is None else [average, *callbacks],
             checkpoints=checkpoints,
-            batches_from=batches_from,
             rule=recipe_rule(self.recipe, average),
         )
 

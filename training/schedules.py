@@ -24,8 +24,6 @@ __all__ = [
     "plateau_callback",
 ]
 
-_Schedule = keras.optimizers.schedules.LearningRateSchedule
-
 
 def learning_rate(
     optimizer: OptimizerSection, schedule: ScheduleSection, train: TrainSection, steps_per_epoch: int
@@ -49,7 +47,7 @@ def learning_rate(
     return parts[0] if len(parts) == 1 else Chain(parts, boundaries[1:])
 
 
-def _part(section: ScheduleSection, peak: float, length: int, steps_per_epoch: int) -> _Schedule:
+def _part(section: ScheduleSection, peak: float, length: int, steps_per_epoch: int) -> keras.optimizers.schedules.LearningRateSchedule:
     """Return one schedule of `length` updates."""
     warmup, floor = round((section.warmup_epochs or 0.0) * steps_per_epoch), section.floor or 0.0
     if warmup > length:
@@ -66,7 +64,7 @@ def _part(section: ScheduleSection, peak: float, length: int, steps_per_epoch: i
     return Warmup(schedule, warmup) if warmup else schedule
 
 
-def _decay(section: ScheduleSection, peak: float, length: int, steps_per_epoch: int) -> _Schedule:
+def _decay(section: ScheduleSection, peak: float, length: int, steps_per_epoch: int) -> keras.optimizers.schedules.LearningRateSchedule:
     """Return the schedule after the warm-up, from Keras where Keras has it."""
     stock, floor = keras.optimizers.schedules, section.floor or 0.0
 

@@ -173,7 +173,7 @@ class InverseSquareRoot(_Schedule):
         return {"peak": self.peak, "warmup_steps": self.warmup_steps, "name": self.name}
 
 
-def _schedule(value) -> _Schedule:
+def _schedule(value) -> keras.optimizers.schedules.LearningRateSchedule:
     """Return a schedule, read from its config where need be."""
     schedule = keras.optimizers.schedules.deserialize(value) if isinstance(value, dict) else value
     if not isinstance(schedule, _Schedule):

@@ -9,7 +9,6 @@ from copy import deepcopy
 from typing import Any
 
 import keras
-import ml_dtypes
 import numpy as np
 import tensorflow as tf
 
@@ -57,7 +56,7 @@ def _storable(value: np.ndarray) -> np.ndarray:
 
 
 def _loaded(value: np.ndarray, dtype: str) -> np.ndarray:
-    return value if value.dtype.name == dtype else value.view(getattr(ml_dtypes, dtype))
+    return value if value.dtype.name == dtype else value.view(tf.as_dtype(dtype).as_numpy_dtype)
 
 
 class CallbackState:

@@ -79,7 +79,10 @@ def _operations(graph) -> Iterator[tf.Operation]:
 
 
 def _shape(tensor: tf.Tensor) -> list[int]:
-    return [int(size) for size in tensor.shape.as_list()]
+    sizes = tensor.shape.as_list()
+    if None in sizes:
+        raise ValueError(f"every axis must be known to count multiply-adds, got {sizes} at {tensor.name}")
+    return [size for size in sizes if size is not None]
 
 
 def _count(operation: tf.Operation) -> int:

@@ -33,7 +33,7 @@ from keras_canon.training.checkpoints import Checkpoints
 from keras_canon.training.loop import train
 from keras_canon.training.pipeline import epoch_order
 
-MOMENTS = ("update", "update", "half a file", "flush", "rename", "removal")
+MOMENTS = ("update", "half a file", "flush", "rename", "removal", "update")
 
 
 def recipe(name, **overrides):

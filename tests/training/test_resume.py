@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 
 import keras
-import ml_dtypes
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -26,6 +25,7 @@ from keras_canon.zoo.errors import CanonError
 
 FAST = "lenet5_modern_fashion_mnist"
 SCRIPT = Path(__file__).parent / "kill_run.py"
+MOMENTS = {"update", "half a file", "flush", "rename", "removal"}
 
 
 class Killed(BaseException):
@@ -191,7 +191,7 @@ def test_the_direction_of_min_delta_is_not_turned_twice(tmp_path):
 
 
 def test_variables_of_every_type_are_kept_bit_for_bit(tmp_path):
-    values = [np.array([1.1, 2.3], ml_dtypes.bfloat16), np.array(3, "int64"), np.array([True, False]), np.float16([0.1])]
+    values = [np.array([1.1, 2.3], tf.bfloat16.as_numpy_dtype), np.array(3, "int64"), np.array([True, False]), np.float16([0.1])]
     variables = [tf.Variable(value) for value in values]
     arrays = {}
     listed = save_variables(variables, "model", arrays)
@@ -329,11 +329,11 @@ def kill_runs(case, kills, folder, seconds):
 
 
 def test_b30_kill_nine_and_the_same_weights(tmp_path):
-    report = kill_runs("lenet5", 6, tmp_path, 600)
-    assert report["moments"] == ["flush", "half a file", "removal", "rename", "update"]
+    report = kill_runs("lenet5", 5, tmp_path, 600)
+    assert report["moments"] == sorted(MOMENTS)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", ["lenet5", "lenet5_modern", "resnet20", "batch_norm", "lstm", "mixed_precision"])
 def test_b30_twenty_kills(case, tmp_path):
-    kill_runs(case, 20, tmp_path, 1800)
+    assert kill_runs(case, 20, tmp_path, 1800)["moments"] == sorted(MOMENTS)

@@ -90,12 +90,20 @@ BY_HAND = [
     (section("exponential", factor=0.0625), STEPS, [1.0, 0.5, 0.25, 0.125, 0.0625, 0.03125, 0.015625, 0.0078125, 0.00390625, 0.5**100]),
     (section("polynomial", power=2.0), STEPS, [1.0, 0.765625, 0.5625, 0.390625, 0.25, 0.140625, 0.0625, 0.015625, 0.0, 0.0]),
     # one half, one third and a tenth of the steps' inverse roots: (4 / 16)^0.5, (4 / 36)^0.5, (4 / 400)^0.5
-    (section("inverse_square_root", warmup_epochs=1.0), [0, 1, 2, 3, 8, 15, 35, 63, 99, 399], [0.25, 0.5, 0.75, 1.0, 2 / 3, 0.5, 1 / 3, 0.25, 0.2, 0.1]),
+    (
+        section("inverse_square_root", warmup_epochs=1.0),
+        [0, 1, 2, 3, 8, 15, 35, 63, 99, 399],
+        [0.25, 0.5, 0.75, 1.0, 2 / 3, 0.5, 1 / 3, 0.25, 0.2, 0.1],
+    ),
     (section("cosine"), [0, 2, 4, 6, 8, 100], [1.0, HIGH, 0.5, LOW, 0.0, 0.0]),
     (section("cosine", warmup_epochs=1.0, floor=0.5), STEPS, [0.25, 0.5, 0.75, 1.0, 1.0, 0.5 + HIGH / 2, 0.75, 0.5 + LOW / 2, 0.5, 0.5]),
     (section("cosine_restarts", cycle_epochs=1.0), STEPS, [1.0, HIGH, 0.5, LOW, 1.0, HIGH, 0.5, LOW, 1.0, 1.0]),
     # cycles of 2, 4 and 8 updates start at 0, 2, 6 and 14
-    (section("cosine_restarts", cycle_epochs=0.5, growth=2, floor=0.0), [0, 1, 2, 3, 4, 5, 6, 10, 14, 22], [1.0, 0.5, 1.0, HIGH, 0.5, LOW, 1.0, 0.5, 1.0, 0.5]),
+    (
+        section("cosine_restarts", cycle_epochs=0.5, growth=2, floor=0.0),
+        [0, 1, 2, 3, 4, 5, 6, 10, 14, 22],
+        [1.0, 0.5, 1.0, HIGH, 0.5, LOW, 1.0, 0.5, 1.0, 0.5],
+    ),
     (section("triangular", cycle_epochs=1.0), STEPS, [0.0, 0.5, 1.0, 0.5, 0.0, 0.5, 1.0, 0.5, 0.0, 0.0]),
     (section("triangular", cycle_epochs=1.0, floor=0.2, shrink=0.5), STEPS, [0.2, 0.6, 1.0, 0.6, 0.2, 0.4, 0.6, 0.4, 0.2, 0.2]),
     # the way up and down takes 3 updates each, the tail is one

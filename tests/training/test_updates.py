@@ -11,6 +11,7 @@ from keras_canon.training.loop import train
 from keras_canon.training.precision import precision_policy
 from keras_canon.training.schedules import PiecewiseLinear
 from keras_canon.training.updates import UpdateRule
+from keras_canon.zoo.errors import CanonError
 
 
 def one_weight(optimizer, loss="mse", policy="float32"):
@@ -200,3 +201,9 @@ def test_batch_normalisation_sees_the_parts():
     # 0.5 (0.5 0 + 0.5 0) + 0.5 8
     np.testing.assert_allclose(norm.moving_mean.numpy(), [4.0])
     assert norm.moving_variance.numpy()[0] < 0.3
+
+
+def test_b37_a_loss_scale_hides_no_second_master_of_the_rate():
+    model = one_weight(scaled(keras.optimizers.SGD(PiecewiseLinear([0, 1], [0.1, 0.2]))), policy="mixed_float16")
+    with pytest.raises(CanonError, match=r"PiecewiseLinear.*ReduceLROnPlateau"):
+        train(model, lambda epoch: targets([1.0]), epochs=1, metrics={}, callbacks=[keras.callbacks.ReduceLROnPlateau()])

@@ -1,0 +1,1 @@
+"""Recipes: one TOML file each, named as `training.run` takes them."""
