@@ -8,17 +8,74 @@ import numpy as np
 
 
 def elman_from_torch(weight_ih, weight_hh, bias_ih=None, bias_hh=None) -> list[np.ndarray]:
-    """Return [kernel, recurrent_kernel, bias] of `ElmanCell` from torch.nn.RNN's arrays; no bias when there is none."""
+    """Turn the arrays of torch.nn.RNN into the weights of `ElmanCell`.
+
+    Args:
+        weight_ih: array (units, features), torch's `weight_ih_l0`.
+        weight_hh: array (units, units), torch's `weight_hh_l0`.
+        bias_ih: array (units,), or None.
+        bias_hh: array (units,), or None.
+
+    Returns:
+        [kernel (features, units), recurrent_kernel (units, units), bias (units,)]; no bias when none is given.
+
+    Reference:
+        The layout is the one that the documentation of torch.nn.RNN states under "Variables".
+
+    Example:
+        >>> import numpy as np
+        >>> from keras_canon.layers import elman_from_torch
+        >>> print([item.shape for item in elman_from_torch(np.zeros((5, 4)), np.zeros((5, 5)), np.zeros(5), np.zeros(5))])
+        [(4, 5), (5, 5), (5,)]
+    """
     return _transposed(weight_ih, weight_hh) + _summed(bias_ih, bias_hh)
 
 
 def lstm_from_torch(weight_ih, weight_hh, bias_ih=None, bias_hh=None) -> list[np.ndarray]:
-    """Return [kernel, recurrent_kernel, bias] of `LSTMCell` and `LSTM`; torch's gates i, f, g, o are in our order."""
+    """Turn the arrays of torch.nn.LSTM into the weights of `LSTMCell` and `LSTM`; the gates i, f, g, o keep their order.
+
+    Args:
+        weight_ih: array (4 units, features), torch's `weight_ih_l0`.
+        weight_hh: array (4 units, units), torch's `weight_hh_l0`.
+        bias_ih: array (4 units,), or None.
+        bias_hh: array (4 units,), or None.
+
+    Returns:
+        [kernel (features, 4 units), recurrent_kernel (units, 4 units), bias (4 units,)]; no bias when none is given.
+
+    Reference:
+        The layout is the one that the documentation of torch.nn.LSTM states under "Variables".
+
+    Example:
+        >>> import numpy as np
+        >>> from keras_canon.layers import lstm_from_torch
+        >>> print([item.shape for item in lstm_from_torch(np.zeros((20, 4)), np.zeros((20, 5)), np.zeros(20), np.zeros(20))])
+        [(4, 20), (5, 20), (20,)]
+    """
     return _transposed(weight_ih, weight_hh) + _summed(bias_ih, bias_hh)
 
 
 def gru_from_torch(weight_ih, weight_hh, bias_ih=None, bias_hh=None) -> list[np.ndarray]:
-    """Return [kernel, recurrent_kernel, bias (2, 3 units)] of `GRUCell` and `GRU` with `reset_after`; r, z, n become z, r, n."""
+    """Turn the arrays of torch.nn.GRU into the weights of `GRUCell` and `GRU` with `reset_after`; r, z, n become z, r, n.
+
+    Args:
+        weight_ih: array (3 units, features), torch's `weight_ih_l0`.
+        weight_hh: array (3 units, units), torch's `weight_hh_l0`.
+        bias_ih: array (3 units,), or None.
+        bias_hh: array (3 units,), or None.
+
+    Returns:
+        [kernel (features, 3 units), recurrent_kernel (units, 3 units), bias (2, 3 units)]; no bias when either is missing.
+
+    Reference:
+        The layout is the one that the documentation of torch.nn.GRU states under "Variables".
+
+    Example:
+        >>> import numpy as np
+        >>> from keras_canon.layers import gru_from_torch
+        >>> print([item.shape for item in gru_from_torch(np.zeros((15, 4)), np.zeros((15, 5)), np.zeros(15), np.zeros(15))])
+        [(4, 15), (5, 15), (2, 15)]
+    """
     weights = _transposed(_update_first(weight_ih), _update_first(weight_hh))
     if bias_ih is None or bias_hh is None:
         return weights

@@ -1,4 +1,7 @@
-"""What must hold for every model of the registry."""
+"""What must hold for every model of the registry.
+
+By default the smallest row of each builder is swept, which keeps the suite short; `-m slow` sweeps all the others.
+"""
 
 import importlib.util
 import os
@@ -29,11 +32,35 @@ CASES = gather()
 NAMES = zoo.list_models()
 
 
+def representatives() -> set[str]:
+    """The smallest row of each builder."""
+    smallest = {}
+    for info in map(zoo.info, NAMES):
+        if info.builder not in smallest or info.trainable_parameters < smallest[info.builder].trainable_parameters:
+            smallest[info.builder] = info
+    return {info.name for info in smallest.values()}
+
+
+DEFAULT = representatives()
+
+
+def marked(name: str) -> list:
+    return [] if name in DEFAULT else [pytest.mark.slow]
+
+
+def parameters(items, name_of=lambda item: item) -> list:
+    return [pytest.param(item, id=name_of(item), marks=marked(name_of(item))) for item in items]
+
+
 def test_every_model_is_in_the_sweep_once():
     assert sorted(case.name for case in CASES) == sorted(NAMES)
 
 
-@pytest.mark.parametrize("name", NAMES)
+def test_the_default_sweep_covers_every_builder():
+    assert {zoo.info(name).builder for name in DEFAULT} == {zoo.info(name).builder for name in NAMES}
+
+
+@pytest.mark.parametrize("name", parameters(NAMES))
 def test_sizes_are_those_of_the_row(name):
     row = zoo.info(name)
     found = zoo.measure(name)
@@ -41,13 +68,16 @@ def test_sizes_are_those_of_the_row(name):
     assert found.multiply_adds / 1e9 == pytest.approx(row.gmacs, rel=1e-9)
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", parameters(CASES, lambda case: case.name))
 def test_model(case, tmp_path):
     check_model(case, tmp_path)
 
 
-def test_saved_models_answer_without_the_package(tmp_path):
-    cases = [case for case in CASES if "saved_model" not in case.without]
+@pytest.mark.parametrize(
+    "names", [pytest.param(DEFAULT, id="default"), pytest.param(set(NAMES) - DEFAULT, id="rest", marks=pytest.mark.slow)]
+)
+def test_saved_models_answer_without_the_package(names, tmp_path):
+    cases = [case for case in CASES if case.name in names and "saved_model" not in case.without]
     for case in cases:
         save_for_serving(case, tmp_path)
     script = HERE.parent / "checks" / "saved_models.py"
