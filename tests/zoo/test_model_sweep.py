@@ -1,6 +1,6 @@
 """What must hold for every model of the registry.
 
-By default the smallest row of each builder is swept, which keeps the suite short; `-m slow` sweeps all the others.
+By default the smallest row of each family is swept, which keeps the suite short; `-m slow` sweeps all the others.
 """
 
 import importlib.util
@@ -33,11 +33,11 @@ NAMES = zoo.list_models()
 
 
 def representatives() -> set[str]:
-    """The smallest row of each builder."""
+    """The smallest row of each family."""
     smallest = {}
     for info in map(zoo.info, NAMES):
-        if info.builder not in smallest or info.trainable_parameters < smallest[info.builder].trainable_parameters:
-            smallest[info.builder] = info
+        if info.family not in smallest or info.trainable_parameters < smallest[info.family].trainable_parameters:
+            smallest[info.family] = info
     return {info.name for info in smallest.values()}
 
 
@@ -56,8 +56,8 @@ def test_every_model_is_in_the_sweep_once():
     assert sorted(case.name for case in CASES) == sorted(NAMES)
 
 
-def test_the_default_sweep_covers_every_builder():
-    assert {zoo.info(name).builder for name in DEFAULT} == {zoo.info(name).builder for name in NAMES}
+def test_the_default_sweep_covers_every_family():
+    assert {zoo.info(name).family for name in DEFAULT} == {zoo.info(name).family for name in NAMES}
 
 
 @pytest.mark.parametrize("name", parameters(NAMES))
