@@ -59,6 +59,12 @@ def test_a_dropped_toml_is_noticed(tmp_path):
     assert "keras_canon/zoo/vision/lenet.toml" in missing
 
 
+def test_what_only_a_run_needs_is_a_core_dependency():
+    """`tf.summary` needs TensorBoard and TFDS builders need importlib_resources, though neither TensorFlow nor TFDS brings them."""
+    named = {requirement.split(">")[0] for requirement in PROJECT["project"]["dependencies"]}
+    assert {"tensorboard", "importlib_resources"} <= named
+
+
 def test_every_folder_with_modules_is_a_listed_package():
     folders = set()
     for package, folder in FOLDERS.items():
