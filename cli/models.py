@@ -39,7 +39,7 @@ def list_command(
         table.add_column(title, justify="right" if title in ("parameters", "mult-adds") else "left", no_wrap=True)
     for row in rows:
         weights = ", ".join(record.tag for record in row.weights) or "-"
-        shape = "x".join(map(str, row.input_shape))
+        shape = "x".join("any" if size is None else str(size) for size in row.input_shape)
         table.add_row(row.name, str(row.year), f"{row.trainable_parameters:,}", _macs(row.gmacs), shape, weights)
     Console().print(table)
     if not rows:
@@ -74,10 +74,10 @@ def _card(row: ModelInfo) -> list[tuple[str, str]]:
         ("", paper.url),
         ("row", row.table),
         ("task", row.task),
-        ("input", f"(B, {', '.join(map(str, row.input_shape))})"),
-        ("output", f"logits (B, {row.num_classes})"),
+        ("input", f"(B, {', '.join('any' if size is None else str(size) for size in row.input_shape)})"),
+        *([("output", f"logits (B, {row.num_classes})")] if row.num_classes else []),
         ("parameters", f"{row.trainable_parameters:,} trainable"),
-        ("multiply-adds", f"{_macs(row.gmacs)} for one example"),
+        ("multiply-adds", f"{_macs(row.gmacs)} for one example" + (f" of {row.steps} steps" if row.steps else "")),
     ]
     if row.features:
         card.append(("features", ", ".join(f"{name} (stride {stride})" for name, stride in row.features.items())))
@@ -89,7 +89,8 @@ def _card(row: ModelInfo) -> list[tuple[str, str]]:
     if not row.weights:
         card.append(("weights", "none published yet: canon train a recipe of your own"))
     weights = f', weights="{row.weights[0].tag}"' if row.weights else ""
-    card.append(("use", f'zoo.create("{row.name}"{weights}, num_classes={row.num_classes})'))
+    classes = f", num_classes={row.num_classes}" if row.num_classes else ""
+    card.append(("use", f'zoo.create("{row.name}"{weights}{classes})'))
     return card
 
 

@@ -17,8 +17,6 @@ import keras
 
 from .recurrent_kernel import (
     Kernel,
-    array,
-    array_of,
     backwards,
     compiled,
     cut,
@@ -29,6 +27,8 @@ from .recurrent_kernel import (
     length_of,
     pad,
     project,
+    put,
+    room,
     states_before,
     weight_gradient,
 )
@@ -71,8 +71,8 @@ def _trainable(weights, inputs, states, keep):
     @differentiated
     def _run(inputs, kernel, recurrent_kernel, bias, recurrent_bias, hidden):
         length = length_of(inputs)
-        projected = project(pad(inputs), kernel, bias)
-        gates, padded_outputs, final = _forward(projected, recurrent_kernel, recurrent_bias, hidden, keep, length)
+        projected = project(pad(inputs), kernel)
+        gates, padded_outputs, final = _forward(projected, recurrent_kernel, bias, recurrent_bias, hidden, keep, length)
         outputs = cut(padded_outputs, inputs)
 
         def gradient(to_outputs, to_hidden):
@@ -90,50 +90,49 @@ def _trainable(weights, inputs, states, keep):
 
 
 @compiled
-def _forward(projected, recurrent_kernel, recurrent_bias, hidden, keep, length):
-    """Return z, r, n and s_n side by side (T, B, 4U), outputs (T, B, U) and the final h."""
+def _forward(projected, recurrent_kernel, bias, recurrent_bias, hidden, keep, length):
+    """Return z, r, n and s_n side by side (B, T, 4U), outputs (B, T, U) and the final h; of x W (B, T, 3U)."""
     units = hidden.shape[-1]
 
     def _body(time, hidden, gates, outputs):
         recurrent = keras.ops.matmul(hidden, recurrent_kernel) + recurrent_bias
-        projected_now, summed = projected[time], recurrent[:, 2 * units :]
+        projected_now, summed = projected[:, time] + bias, recurrent[:, 2 * units :]
         both = keras.ops.sigmoid(projected_now[:, : 2 * units] + recurrent[:, : 2 * units])
         update, reset = keras.ops.split(both, 2, axis=1)
         candidate = keras.ops.tanh(projected_now[:, 2 * units :] + reset * summed)
         if keep is not None:
-            update = keras.ops.where(keep[time], update, keras.ops.ones_like(update))
+            update = keras.ops.where(keep[:, time], update, keras.ops.ones_like(update))
         # Written and read back, so that XLA does not compute the activations again for each of their uses.
-        gates = gates.write(time, keras.ops.concatenate([update, reset, candidate, summed], axis=1))
-        update, _, candidate, _ = keras.ops.split(gates.read(time), 4, axis=1)
+        gates = put(gates, time, keras.ops.concatenate([update, reset, candidate, summed], axis=1))
+        update, _, candidate, _ = keras.ops.split(gates[:, time], 4, axis=1)
         hidden = candidate + update * (hidden - candidate)
-        return hidden, gates, outputs.write(time, hidden)
+        return hidden, gates, put(outputs, time, hidden)
 
-    steps = keras.ops.shape(projected)[0]
-    hidden, gates, outputs = forwards(length, steps, _body, (hidden, array(projected, steps, 4 * units), array(hidden, steps)))
-    return gates.stack(), outputs.stack(), hidden
+    state = (hidden, room(projected, 4 * units), room(projected, units))
+    hidden, gates, outputs = forwards(length, keras.ops.shape(projected)[1], _body, state)
+    return gates, outputs, hidden
 
 
 @compiled
 def _backward(upstream, recurrent_kernel, gates, outputs, initial, length):
-    """Return the gradients at s and at x W + b (T, B, 3U), of no meaning beyond `length`, and at h_0."""
+    """Return the gradients at s and at x W + b (B, T, 3U), of no meaning beyond `length`, and at h_0."""
     to_outputs, to_hidden = upstream
     update, reset, candidate, summed = keras.ops.split(gates, 4, axis=2)
-    before = keras.ops.concatenate([initial[None], outputs[:-1]], axis=0)
+    before = states_before(initial, outputs)
     into_candidate = (1 - update) * (1 - candidate * candidate)
     factors = [(before - candidate) * update * (1 - update), into_candidate * summed * reset * (1 - reset), into_candidate * reset]
     factors = keras.ops.concatenate(factors, axis=2)
     transposed = keras.ops.transpose(recurrent_kernel)
 
     def _body(time, to_hidden, through, kept):
-        to_hidden = to_hidden + to_outputs[time]
-        through = through.write(time, through.read(time) * keras.ops.concatenate([to_hidden, to_hidden, to_hidden], axis=1))
-        to_previous = keras.ops.matmul(through.read(time), transposed) + to_hidden * update[time]
-        return to_previous, through, kept.write(time, to_hidden)
+        to_hidden = to_hidden + to_outputs[:, time]
+        through = put(through, time, through[:, time] * keras.ops.concatenate([to_hidden, to_hidden, to_hidden], axis=1))
+        to_previous = keras.ops.matmul(through[:, time], transposed) + to_hidden * update[:, time]
+        return to_previous, through, put(kept, time, to_hidden)
 
-    steps = keras.ops.shape(gates)[0]
-    to_hidden, through, kept = backwards(length, steps, _body, (to_hidden, array_of(factors), array(initial, steps)))
-    through = through.stack()
-    at_inputs = keras.ops.concatenate([through[:, :, : 2 * initial.shape[-1]], kept.stack() * into_candidate], axis=2)
+    state = (to_hidden, factors, room(outputs))
+    to_hidden, through, kept = backwards(length, keras.ops.shape(gates)[1], _body, state)
+    at_inputs = keras.ops.concatenate([through[:, :, : 2 * initial.shape[-1]], kept * into_candidate], axis=2)
     return through, at_inputs, to_hidden
 
 

@@ -18,8 +18,6 @@ import keras
 
 from .recurrent_kernel import (
     Kernel,
-    array,
-    array_of,
     backwards,
     compiled,
     cut,
@@ -30,6 +28,8 @@ from .recurrent_kernel import (
     length_of,
     pad,
     project,
+    put,
+    room,
     states_before,
     weight_gradient,
 )
@@ -54,8 +54,8 @@ def _trainable(weights, inputs, states, keep):
     @differentiated
     def _run(inputs, kernel, recurrent_kernel, bias, hidden, cell):
         length = length_of(inputs)
-        projected = project(pad(inputs), kernel, bias)
-        gates, outputs, cells, *final = _forward(projected, recurrent_kernel, hidden, cell, keep, length)
+        projected = project(pad(inputs), kernel)
+        gates, outputs, cells, *final = _forward(projected, recurrent_kernel, bias, hidden, cell, keep, length)
         outputs = cut(outputs, inputs)
 
         def gradient(to_outputs, to_hidden, to_cell):
@@ -73,38 +73,36 @@ def _trainable(weights, inputs, states, keep):
 
 
 @compiled
-def _forward(projected, recurrent_kernel, hidden, cell, keep, length):
-    """Return gates (T, B, 4U), outputs and cells (T, B, U), final h and c."""
+def _forward(projected, recurrent_kernel, bias, hidden, cell, keep, length):
+    """Return gates (B, T, 4U), outputs and cells (B, T, U), final h and c; of x W (B, T, 4U)."""
     units = hidden.shape[-1]
     # One tanh serves all four gates, as sigmoid(x) = tanh(x / 2) / 2 + 1 / 2.
     scale = keras.ops.convert_to_tensor([0.5] * (2 * units) + [1.0] * units + [0.5] * units, projected.dtype)
-    projected, recurrent_kernel = projected * scale, recurrent_kernel * scale
+    recurrent_kernel, bias = recurrent_kernel * scale, bias * scale
 
     def _body(time, hidden, cell, gates, outputs, cells):
-        activated = keras.ops.tanh(projected[time] + keras.ops.matmul(hidden, recurrent_kernel)) * scale + (1.0 - scale)
+        summed = projected[:, time] * scale + bias + keras.ops.matmul(hidden, recurrent_kernel)
         # Written and read back, so that XLA does not compute the activations again for each of their uses.
-        gates = gates.write(time, activated)
-        update, forget, candidate, output = keras.ops.split(gates.read(time), 4, axis=1)
+        gates = put(gates, time, keras.ops.tanh(summed) * scale + (1.0 - scale))
+        update, forget, candidate, output = keras.ops.split(gates[:, time], 4, axis=1)
         new_cell = forget * cell + update * candidate
         new_hidden = output * keras.ops.tanh(new_cell)
         if keep is not None:
-            new_cell = keras.ops.where(keep[time], new_cell, cell)
-            new_hidden = keras.ops.where(keep[time], new_hidden, hidden)
-        return new_hidden, new_cell, gates, outputs.write(time, new_hidden), cells.write(time, new_cell)
+            new_cell = keras.ops.where(keep[:, time], new_cell, cell)
+            new_hidden = keras.ops.where(keep[:, time], new_hidden, hidden)
+        return new_hidden, new_cell, gates, put(outputs, time, new_hidden), put(cells, time, new_cell)
 
-    steps = keras.ops.shape(projected)[0]
-    state = (hidden, cell, array(projected, steps), array(hidden, steps), array(cell, steps))
-    hidden, cell, gates, outputs, cells = forwards(length, steps, _body, state)
-    return gates.stack(), outputs.stack(), cells.stack(), hidden, cell
+    state = (hidden, cell, room(projected), room(projected, units), room(projected, units))
+    hidden, cell, gates, outputs, cells = forwards(length, keras.ops.shape(projected)[1], _body, state)
+    return gates, outputs, cells, hidden, cell
 
 
 @compiled
 def _backward(upstream, recurrent_kernel, gates, cells, initial_cell, keep, length):
-    """Return the gradients at z (T, B, 4U), at h_0 and at c_0; of no meaning beyond `length`."""
+    """Return the gradients at z (B, T, 4U), at h_0 and at c_0; of no meaning beyond `length`."""
     to_outputs, to_hidden, to_cell = upstream
     update, forget, candidate, output = keras.ops.split(gates, 4, axis=2)
-    squashed = keras.ops.tanh(cells)
-    before = keras.ops.concatenate([initial_cell[None], cells[:-1]], axis=0)
+    squashed, before = keras.ops.tanh(cells), states_before(initial_cell, cells)
     factors = [candidate * update * (1 - update), before * forget * (1 - forget), update * (1 - candidate * candidate)]
     factors = keras.ops.concatenate([*factors, squashed * output * (1 - output)], axis=2)
     into_cell = output * (1 - squashed * squashed)
@@ -114,17 +112,17 @@ def _backward(upstream, recurrent_kernel, gates, cells, initial_cell, keep, leng
     transposed = keras.ops.transpose(recurrent_kernel)
 
     def _body(time, to_hidden, to_cell, through):
-        to_hidden = to_hidden + to_outputs[time]
-        to_cell = to_cell + to_hidden * into_cell[time]
-        through = through.write(time, through.read(time) * keras.ops.concatenate([to_cell, to_cell, to_cell, to_hidden], axis=1))
-        to_previous = keras.ops.matmul(through.read(time), transposed)
+        to_hidden = to_hidden + to_outputs[:, time]
+        to_cell = to_cell + to_hidden * into_cell[:, time]
+        upstream = keras.ops.concatenate([to_cell, to_cell, to_cell, to_hidden], axis=1)
+        through = put(through, time, through[:, time] * upstream)
+        to_previous = keras.ops.matmul(through[:, time], transposed)
         if keep is not None:
-            to_previous = keras.ops.where(keep[time], to_previous, to_hidden)
-        return to_previous, to_cell * forget[time], through
+            to_previous = keras.ops.where(keep[:, time], to_previous, to_hidden)
+        return to_previous, to_cell * forget[:, time], through
 
-    state = (to_hidden, to_cell, array_of(factors))
-    to_hidden, to_cell, through = backwards(length, keras.ops.shape(gates)[0], _body, state)
-    return through.stack(), to_hidden, to_cell
+    to_hidden, to_cell, through = backwards(length, keras.ops.shape(gates)[1], _body, (to_hidden, to_cell, factors))
+    return through, to_hidden, to_cell
 
 
 def _cudnn_parameters(kernel, recurrent_kernel, bias):

@@ -1,6 +1,6 @@
 """What `LSTM` and `GRU` run on: a plain loop that any runtime can read, a compiled loop for training, and cuDNN.
 
-All three compute what the cells write as equations. Inside, sequences are time-major, (T, B, ...), and states are (B, U).
+All three compute what the cells write as equations. States are (B, U).
 
 - `loop`: a `while` loop of the cell's plain operations. It is differentiable to any order and holds only operations that every
   SavedModel runtime has, so inference and exports use it. Taking the input product of all steps out of the loop gains nothing here:
@@ -18,6 +18,7 @@ This is the one file of the layers that imports tensorflow: arrays inside loops,
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import keras
 import tensorflow as tf
 
 IMPLEMENTATIONS = ("auto", "loop", "cudnn")
@@ -29,7 +30,7 @@ class Kernel:
 
     Args:
         step: (inputs of one step (B, F), *states) -> new states, the first of them the output.
-        trainable: (inputs (T, B, F), states, keep (T, B, 1) or None) -> outputs (T, B, U) and final states, with their gradient.
+        trainable: (inputs (B, T, F), states, keep (B, T, 1) or None) -> outputs (B, T, U) and final states, with their gradient.
             None when there is no compiled form.
         cudnn_parameters: () -> the flat vector of weights that cuDNN reads. None when cuDNN has no such layer.
     """
@@ -62,24 +63,26 @@ def compiled(function):
 
 
 def bucket(length):
-    """Return the number of steps that is compiled for `length`: a multiple of 4 up to 64, beyond that 8 sizes for each doubling."""
+    """Return the number of steps that is compiled for `length`: a multiple of 4 up to 128, beyond that 16 sizes for each doubling."""
     if isinstance(length, int):
-        doublings = max(0, (length - 1).bit_length() - 6)
+        doublings = max(0, (length - 1).bit_length() - 7)
         step = 4 << doublings
         return max(1, -(-length // step)) * step
-    doublings = tf.reduce_sum(tf.cast(length > [64 << k for k in range(20)], length.dtype))
+    doublings = tf.reduce_sum(tf.cast(length > [128 << k for k in range(20)], length.dtype))
     step = tf.bitwise.left_shift(tf.constant(4, length.dtype), doublings)
     return tf.maximum(1, -(-length // step)) * step
 
 
 def cut(padded, sequence):
     """Undo `pad`: return as many steps of `padded` as `sequence` has."""
-    return padded[: sequence.shape[0] if sequence.shape[0] is not None else tf.shape(sequence)[0]]
+    if padded.shape[1] is not None and padded.shape[1] == sequence.shape[1]:
+        return padded
+    return padded[:, : sequence.shape[1] if sequence.shape[1] is not None else tf.shape(sequence)[1]]
 
 
 def length_of(sequence):
     """Return the number of steps as a tensor: a compiled function given a Python number would be compiled anew for each."""
-    return tf.shape(sequence)[0]
+    return tf.shape(sequence)[1]
 
 
 def differentiated(function):
@@ -120,20 +123,18 @@ def scan(mode: str, kernel: Kernel, inputs, states, mask=None, return_sequences=
     mask = None if mask is None else tf.cast(mask, tf.bool)
     if mode == "cudnn" and kernel.cudnn_parameters:
         return _cudnn(inputs, states, mask, kernel.cudnn_parameters())
-    inputs = tf.transpose(inputs, [1, 0, 2])
-    keep = None if mask is None else tf.transpose(mask)[:, :, None]
+    keep = None if mask is None else mask[:, :, None]
     if mode == "xla" and kernel.trainable:
         outputs, *states = kernel.trainable(inputs, states, keep)
     else:
         outputs, *states = _loop(kernel.step, inputs, states, keep, return_sequences)
-    return None if outputs is None else tf.transpose(outputs, [1, 0, 2]), list(states)
+    return outputs, list(states)
 
 
-def project(inputs, kernel, bias):
-    """Return inputs W + b for all steps in one product: (T, B, F) to (T, B, gates * U)."""
-    steps, batch = tf.unstack(tf.shape(inputs)[:2])
-    flat = tf.nn.bias_add(tf.matmul(tf.reshape(inputs, [-1, kernel.shape[0]]), kernel), bias)
-    projected = tf.reshape(flat, [steps, batch, kernel.shape[1]])
+def project(inputs, kernel):
+    """Return inputs W for all steps in one product: (B, T, F) to (B, T, gates * U)."""
+    batch, steps = tf.unstack(tf.shape(inputs)[:2])
+    projected = tf.reshape(tf.matmul(tf.reshape(inputs, [-1, kernel.shape[0]]), kernel), [batch, steps, kernel.shape[1]])
     projected.set_shape([*inputs.shape[:2], kernel.shape[1]])
     return projected
 
@@ -144,23 +145,23 @@ def input_gradient(inputs, kernel, gradient):
 
 
 def weight_gradient(inputs, gradient):
-    """Return the gradient at a matrix that multiplies (T, B, F) at every step: one product over all steps."""
+    """Return the gradient at a matrix that multiplies (B, T, F) at every step: one product over all steps."""
     return tf.matmul(tf.reshape(inputs, [-1, inputs.shape[-1]]), tf.reshape(gradient, [-1, gradient.shape[-1]]), transpose_a=True)
 
 
-def states_before(initial, outputs):
-    """Return the states that each step began with (T, B, U)."""
-    return tf.concat([initial[None], outputs], axis=0)[:-1]
+def states_before(initial, sequence):
+    """Return the states that each step began with (B, T, U), of those that each ended with."""
+    return tf.concat([initial[:, None], sequence[:, :-1]], axis=1)
 
 
-def array(like, steps, width=None):
-    """Return an array of `steps` zeros shaped as `like` (B, U), or of another width, to be written inside a loop."""
-    return tf.TensorArray(like.dtype, size=steps, element_shape=[like.shape[-2], width or like.shape[-1]], clear_after_read=False)
+def room(like, width=None):
+    """Return zeros shaped as `like` (B, T, U), or of another width, for a compiled loop to `put` its results in."""
+    return tf.zeros([*tf.unstack(tf.shape(like)[:2]), width or like.shape[-1]], like.dtype)
 
 
-def array_of(sequence):
-    """Return (T, B, U) as an array that a loop reads and overwrites."""
-    return array(sequence, tf.shape(sequence)[0]).unstack(sequence)
+def put(sequence, time, value):
+    """Return the sequence (B, T, U) with `value` (B, U) at step `time`; XLA does it in place."""
+    return keras.ops.slice_update(sequence, (0, time, 0), value[:, None])
 
 
 def forwards(length, most, body, state):
@@ -186,8 +187,10 @@ def backwards(length, most, body, state):
 
 
 def _loop(step, inputs, states, keep, return_sequences):
-    steps, count = tf.shape(inputs)[0], len(states)
-    reader = array_of(inputs)
+    # An array of steps is time-major, (T, B, ...).
+    steps, count = tf.shape(inputs)[1], len(states)
+    reader = _array(inputs.dtype, steps, inputs.shape[::2]).unstack(tf.transpose(inputs, [1, 0, 2]))
+    keep = None if keep is None else tf.transpose(keep, [1, 0, 2])
 
     def body(time, *state):
         states, collected = state[:count], state[count:]
@@ -196,20 +199,24 @@ def _loop(step, inputs, states, keep, return_sequences):
             new = [tf.where(keep[time], one, other) for one, other in zip(new, states, strict=True)]
         return *new, *(item.write(time, new[0]) for item in collected)
 
-    collected = [array(states[0], steps)] if return_sequences else []
+    collected = [_array(states[0].dtype, steps, states[0].shape)] if return_sequences else []
     result = forwards(steps, steps, body, (*states, *collected))
-    return result[count].stack() if return_sequences else None, *result[:count]
+    return tf.transpose(result[count].stack(), [1, 0, 2]) if return_sequences else None, *result[:count]
+
+
+def _array(dtype, steps, shape):
+    return tf.TensorArray(dtype, size=steps, element_shape=shape, clear_after_read=False)
 
 
 def pad(sequence):
-    """Append zero steps to (T, B, ...) up to `bucket` of its length."""
+    """Append zero steps to (B, T, ...) up to `bucket` of its length."""
     if sequence is None:
         return None
-    length = sequence.shape[0]
+    length = sequence.shape[1]
     if length is not None and bucket(length) == length:
         return sequence
-    length = tf.shape(sequence)[0] if length is None else length
-    return tf.pad(sequence, tf.convert_to_tensor([[0, bucket(length) - length], [0, 0], [0, 0]]))
+    length = tf.shape(sequence)[1] if length is None else length
+    return tf.pad(sequence, tf.convert_to_tensor([[0, 0], [0, bucket(length) - length], [0, 0]]))
 
 
 def compact(inputs, mask):

@@ -30,7 +30,7 @@ class _Weights:
 
 @dataclass(frozen=True)
 class _Variant:
-    """A row as it stands in a TOML file."""
+    """A row as it stands in a TOML file, where 0 in the input shape stands for an axis of any length."""
 
     builder: str
     table: str
@@ -39,6 +39,8 @@ class _Variant:
     num_classes: int
     trainable_parameters: int
     gmacs: float
+    steps: int = 0
+    task: str = ""
     preprocessing: str = ""
     features: dict[str, int] = field(default_factory=dict)
     config: dict[str, Any] = field(default_factory=dict)
@@ -85,13 +87,14 @@ def _info(name: str, row: _Variant, family: _Family, stem: str, module: str) -> 
     return ModelInfo(
         name=name,
         family=stem,
-        task=family.task,
+        task=row.task or family.task,
         paper=family.paper,
         table=row.table,
-        input_shape=row.input_shape,
+        input_shape=tuple(size or None for size in row.input_shape),
         num_classes=row.num_classes,
         trainable_parameters=row.trainable_parameters,
         gmacs=row.gmacs,
+        steps=row.steps,
         preprocessing=family.preprocessing[row.preprocessing] if row.preprocessing else None,
         features=row.features,
         weights=tuple(_weights(published, family, row.input_shape) for published in row.weights),

@@ -123,10 +123,11 @@ class ModelInfo:
         task: such as "image-classification".
         paper: the paper; `year` is its year.
         table: the table, figure or section of the paper that the row copies.
-        input_shape: input shape without the batch axis, in the paper's experiment.
+        input_shape: input shape without the batch axis, in the paper's experiment; None stands for an axis of any length.
         num_classes: number of classes in the paper's experiment.
         trainable_parameters: trainable parameters at that input shape and class count (batch-norm statistics are not trainable).
         gmacs: multiply-adds of one forward pass over one example, in units of 10^9.
+        steps: length of the sequence for which the multiply-adds are given; 0 where the input shape says it all.
         preprocessing: of the variant when no weights are named.
         features: name of a feature map -> stride relative to the input.
         weights: published weights.
@@ -144,6 +145,7 @@ class ModelInfo:
     num_classes: int
     trainable_parameters: int
     gmacs: float
+    steps: int
     preprocessing: Preprocessing | None
     features: Mapping[str, int]
     weights: tuple[WeightsRecord, ...]

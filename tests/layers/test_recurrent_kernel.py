@@ -42,26 +42,26 @@ print(run.experimental_get_tracing_count())
 """
 
 
-def test_bucket_wastes_at_most_an_eighth_and_has_eight_sizes_a_doubling():
+def test_bucket_wastes_at_most_a_sixteenth_and_has_sixteen_sizes_a_doubling():
     for length in range(1, 3000):
         size = bucket(length)
-        assert length <= size <= max(4, length + 3, length * 1.125)
+        assert length <= size <= max(4, length + 3, length * 1.0625)
         assert bucket(size) == size
         assert int(bucket(tf.constant(length))) == size
-    assert len({bucket(length) for length in range(65, 129)}) == 8
-    assert len({bucket(length) for length in range(1, 3000)}) < 64
+    assert len({bucket(length) for length in range(129, 257)}) == len({bucket(length) for length in range(65, 129)}) == 16
+    assert len({bucket(length) for length in range(1, 3000)}) < 112
     assert bucket(0) == int(bucket(tf.constant(0))) == 4
 
 
 def test_pad_appends_zeros_and_leaves_whole_buckets_alone():
-    whole = tf.ones((8, 2, 3))
+    whole = tf.ones((2, 8, 3))
     assert pad(whole) is whole
     assert pad(None) is None
-    padded = pad(tf.ones((6, 2, 3)))
-    assert padded.shape == (8, 2, 3)
+    padded = pad(tf.ones((2, 6, 3)))
+    assert padded.shape == (2, 8, 3)
     assert float(tf.reduce_sum(padded)) == 36
-    flags = pad(tf.ones((6, 2, 1), tf.bool))
-    np.testing.assert_array_equal(flags[:, 0, 0], [True] * 6 + [False] * 2)
+    flags = pad(tf.ones((2, 6, 1), tf.bool))
+    np.testing.assert_array_equal(flags[0, :, 0], [True] * 6 + [False] * 2)
 
 
 def test_fifty_lengths_are_traced_a_bounded_number_of_times():
@@ -71,8 +71,8 @@ def test_fifty_lengths_are_traced_a_bounded_number_of_times():
         before = kernel._forward.experimental_get_tracing_count()
         for length in range(51, 101):
             assert layer(np.ones((3, length, 2), "float32"), training=True).shape == (3, 3)
-        # 52, 56, 60, 64, 72, 80, 88, 96, 104
-        assert kernel._forward.experimental_get_tracing_count() - before == 9
+        # 52, 56, ..., 100
+        assert kernel._forward.experimental_get_tracing_count() - before == 13
 
 
 def test_fifty_lengths_are_compiled_a_bounded_number_of_times(tmp_path):
@@ -80,7 +80,7 @@ def test_fifty_lengths_are_compiled_a_bounded_number_of_times(tmp_path):
     assert found.returncode == 0, found.stderr[-2000:]
     assert found.stdout.split() == ["1"]
     compiled = {path.name.split(".")[0] for path in tmp_path.glob("module_*before_optimizations.txt")}
-    assert 2 <= len(compiled) <= 2 * 9
+    assert 2 <= len(compiled) <= 2 * 13
 
 
 def test_choice_of_the_kernel(monkeypatch):

@@ -1,4 +1,4 @@
-"""What must hold for every model of the registry.
+"""What must hold for every image classifier of the registry.
 
 By default the smallest row of each family is swept, which keeps the suite short; `-m slow` sweeps all the others.
 """
@@ -29,7 +29,7 @@ def gather():
 
 
 CASES = gather()
-NAMES = zoo.list_models()
+NAMES = zoo.list_models(task="image-classification")
 
 
 def representatives() -> set[str]:

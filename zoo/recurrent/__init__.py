@@ -1,0 +1,1 @@
+"""Recurrent and convolutional sequence models, one family a file."""

@@ -1,0 +1,1 @@
+"""Transformers, one family a file."""
