@@ -12,6 +12,7 @@ import keras
 from .. import layers as _layers  # registers our layers, so that a saved model loads in a fresh process
 from .errors import CanonError
 from .fields import read_fields
+from .initializers import FanInNormal
 from .records import ModelRecord, Preprocessing
 
 VARIANT_ATTRIBUTE = "keras_canon_variant"  # of a .weights.h5 file
@@ -112,7 +113,7 @@ def load_model(path: str | Path) -> Model:
 
 def _our_objects() -> dict[str, Any]:
     """Return our classes by registered name."""
-    objects = [getattr(_layers, name) for name in _layers.__all__] + [Model]
+    objects = [getattr(_layers, name) for name in _layers.__all__] + [FanInNormal, Model]
     names = {keras.saving.get_registered_name(item): item for item in objects if callable(item)}
     return {name: item for name, item in names.items() if name.startswith("keras_canon>")}
 
