@@ -218,7 +218,7 @@ def document(results: list[Result], repeats: int) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", default="", help="measure the rows whose name holds this text, and write nothing")
-    parser.add_argument("--repeats", type=int, default=21)
+    parser.add_argument("--repeats", type=int, default=31)
     parser.add_argument("--write", type=Path, default=None, help="file of the table")
     options = parser.parse_args()
     results = []

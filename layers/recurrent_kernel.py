@@ -6,9 +6,10 @@ All three compute what the cells write as equations. States are (B, U).
   SavedModel runtime has, so inference and exports use it. Taking the input product of all steps out of the loop gains nothing here:
   measured on two CPU cores it is as fast at 128 units and, for the memory it writes, slower at 256.
 - `xla`: for training. The loop is differentiated by hand (`lstm_kernel.py`, `gru_kernel.py`): the input product of all steps comes
-  first, the forward loop keeps the gates, the backward loop runs only the product that the recursion needs, and each weight gradient
-  is one product over all steps. Both loops are compiled by XLA. The compiled size is the number of steps rounded up (`bucket`), while
-  the loop stops at the true number, so that ever new lengths need few compilations. First-order gradients only.
+  first, the forward loop keeps what the gradient needs, the backward loop runs only the product that the recursion needs, and each
+  weight gradient is one product over all steps. Both loops are compiled by XLA, and two halves of the batch run side by side. The
+  compiled size is the number of steps rounded up (`bucket`), while the loop stops at the true number, so that ever new lengths need
+  few compilations. First-order gradients only.
 - `cudnn`: NVIDIA's kernel, which wants real steps first; `compact` and `spread` move them there and back, so any mask will do.
   The kernel call cannot be tested without a GPU; everything around it is tested without one.
 
@@ -22,6 +23,7 @@ import keras
 import tensorflow as tf
 
 IMPLEMENTATIONS = ("auto", "loop", "cudnn")
+SMALLEST_HALF = 8
 
 
 @dataclass(frozen=True)
@@ -125,10 +127,26 @@ def scan(mode: str, kernel: Kernel, inputs, states, mask=None, return_sequences=
         return _cudnn(inputs, states, mask, kernel.cudnn_parameters())
     keep = None if mask is None else mask[:, :, None]
     if mode == "xla" and kernel.trainable:
-        outputs, *states = kernel.trainable(inputs, states, keep)
+        outputs, *states = _in_halves(kernel.trainable, inputs, states, keep)
     else:
         outputs, *states = _loop(kernel.step, inputs, states, keep, return_sequences)
     return outputs, list(states)
+
+
+def _in_halves(run, inputs, states, keep):
+    """Run two halves of the batch side by side: a compiled loop of small steps keeps one core busy, and most machines have two.
+
+    Two whatever the machine, so that sums have one order everywhere.
+    """
+    batch = inputs.shape[0]
+    if batch is not None and batch < 2 * SMALLEST_HALF:
+        return run(inputs, states, keep)
+    middle = (tf.shape(inputs)[0] if batch is None else batch) // 2
+    halves = [
+        run(inputs[rows], [state[rows] for state in states], None if keep is None else keep[rows])
+        for rows in (slice(None, middle), slice(middle, None))
+    ]
+    return [tf.concat(both, axis=0) for both in zip(*halves, strict=True)]
 
 
 def project(inputs, kernel):
