@@ -52,9 +52,8 @@ class ScheduledDropout(keras.layers.Layer):
         self.seed_generator = keras.random.SeedGenerator(seed)
 
     def build(self, input_shape):
-        self.step = self.add_weight(
-            name="step", shape=(), dtype="int32", initializer="zeros", trainable=False, aggregation="only_first_replica"
-        )
+        # without aggregation: replicas count alike, each its own copy, and need not meet for that
+        self.step = self.add_weight(name="step", shape=(), dtype="int32", initializer="zeros", trainable=False)
         self.built = True
 
     def call(self, inputs, training=False):

@@ -11,48 +11,108 @@ from .sections import Recipe
 
 if TYPE_CHECKING:
     from . import augmentation, averaging, callbacks, data, losses, schedules
+    from .comparison import Comparison, compare
     from .diagnosis import diagnose
+    from .distillation import Distillation, distil
     from .doctor import Finding
     from .evaluation import Evaluation, evaluate
+    from .features import Features, extract_features, load_features
+    from .few_labels import ShortTraining
+    from .finetuning import finetune
+    from .freezing import freeze, unfreeze
+    from .layer_rates import with_layer_rates
+    from .multi_task import fit_tasks, multi_task_model, task_accuracies
+    from .probes import Probe, linear_probe, nearest_neighbours
+    from .pseudo_labels import pseudo_label_rounds
     from .rate_range import RateRange, find_rate
     from .running import RunInterrupted, RunResult, run
+    from .self_supervised import pretrain
     from .snapshots import ensemble_probabilities
+    from .tuning import SearchFailed, SearchInterrupted, TuneResult, tune
 
 __all__ = [
+    "Comparison",
+    "Distillation",
     "Evaluation",
+    "Features",
     "Finding",
+    "Probe",
     "RateRange",
     "Recipe",
     "RunInterrupted",
     "RunResult",
+    "SearchFailed",
+    "SearchInterrupted",
+    "ShortTraining",
+    "TuneResult",
     "augmentation",
     "averaging",
     "callbacks",
+    "compare",
     "data",
     "diagnose",
+    "distil",
     "ensemble_probabilities",
     "evaluate",
+    "extract_features",
     "find_rate",
+    "finetune",
+    "fit_tasks",
+    "freeze",
+    "linear_probe",
     "list_recipes",
+    "load_features",
     "load_recipe",
     "losses",
+    "multi_task_model",
+    "nearest_neighbours",
+    "pretrain",
+    "pseudo_label_rounds",
     "recipe_toml",
     "run",
     "schedules",
+    "task_accuracies",
+    "tune",
+    "unfreeze",
+    "with_layer_rates",
 ]
 
 # a module may not be called like a function here: importing `run.py` would put the module in the function's place
 _HOMES = {
+    "Comparison": "comparison",
+    "Distillation": "distillation",
+    "Features": "features",
+    "Probe": "probes",
+    "ShortTraining": "few_labels",
+    "distil": "distillation",
+    "extract_features": "features",
+    "fit_tasks": "multi_task",
+    "linear_probe": "probes",
+    "load_features": "features",
+    "multi_task_model": "multi_task",
+    "nearest_neighbours": "probes",
+    "pretrain": "self_supervised",
+    "pseudo_label_rounds": "pseudo_labels",
+    "task_accuracies": "multi_task",
     "Evaluation": "evaluation",
     "Finding": "doctor",
     "RateRange": "rate_range",
+    "compare": "comparison",
     "diagnose": "diagnosis",
     "ensemble_probabilities": "snapshots",
     "find_rate": "rate_range",
+    "finetune": "finetuning",
+    "freeze": "freezing",
     "RunInterrupted": "running",
     "RunResult": "running",
+    "SearchFailed": "tuning",
+    "SearchInterrupted": "tuning",
+    "TuneResult": "tuning",
     "evaluate": "evaluation",
     "run": "running",
+    "tune": "tuning",
+    "unfreeze": "freezing",
+    "with_layer_rates": "layer_rates",
 }
 
 

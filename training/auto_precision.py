@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from .. import zoo
 from ..zoo.errors import CanonError
+from .auxiliary import WithAuxiliary
 from .precision import choose_precision, precision_policy, update_seconds
 from .recipe import load_recipe
 from .sections import Recipe
@@ -55,7 +56,8 @@ def _seconds(recipe: Recipe, policy: str) -> float:
     section = recipe.model
     with precision_policy(policy):
         model = zoo.create(section.name, num_classes=_CLASSES, input_shape=section.input_shape, overrides=section.overrides)
-    model.compile(keras.optimizers.SGD(1e-3), loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    loss = WithAuxiliary(keras.losses.SparseCategoricalCrossentropy(from_logits=True), 1.0)
+    model.compile(keras.optimizers.SGD(1e-3), loss=loss)
     inputs, labels = tf.zeros((recipe.train.batch_size, *model.input_shape[1:])), tf.zeros(recipe.train.batch_size, "int64")
     signature = tf.TensorSpec(inputs.shape, inputs.dtype), tf.TensorSpec(labels.shape, labels.dtype)
     step = TrainStep(model, {}, Totals(["loss"]), signature)

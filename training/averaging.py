@@ -9,18 +9,20 @@ import tensorflow as tf
 class AveragedWeights(keras.callbacks.Callback):
     """A mean of a model's weights that takes their place from the validation of each epoch to the start of the next.
 
-    All weights of a model are averaged, moving statistics of normalisation included. Place it before callbacks that keep or restore
-    weights. While the mean is in the model, the weights lie in `values`, and the other way round; a checkpoint of model and callback
-    as they are keeps both.
+    All weights of a model are averaged, moving statistics of normalisation included; only whole numbers, which count, stay as they
+    are. Place it before callbacks that keep or restore weights. While the mean is in the model, the weights lie in `values`, and the
+    other way round; a checkpoint of model and callback as they are keeps both.
 
     Attributes:
-        values: a variable for each weight of the model.
+        averaged: the weights of the model that take part.
+        values: a variable for each of them.
         count: how many updates or epochs are in the mean.
         in_place: True while the mean is in the model.
     """
 
     def __init__(self):
         super().__init__()
+        self.averaged: list[keras.Variable] = []
         self.values: list[tf.Variable] = []
         self.in_place = False
 
@@ -28,7 +30,8 @@ class AveragedWeights(keras.callbacks.Callback):
         """Make room for the mean; the training step is compiled after this."""
         super().set_model(model)
         kind = tf.VariableAggregation.ONLY_FIRST_REPLICA
-        self.values = [tf.Variable(weight.value, trainable=False, aggregation=kind, name="average") for weight in model.weights]
+        self.averaged = [weight for weight in model.weights if keras.backend.is_float_dtype(weight.dtype)]
+        self.values = [tf.Variable(weight.value, trainable=False, aggregation=kind, name="average") for weight in self.averaged]
         self.count = tf.Variable(tf.constant(0, "int64"), trainable=False, aggregation=kind, name="averaged")
 
     def on_train_begin(self, logs=None):
@@ -54,11 +57,11 @@ class AveragedWeights(keras.callbacks.Callback):
         self._enter()
 
     def _enter(self) -> None:
-        if not self.in_place and int(self.count) > 0:
+        if not self.in_place and int(self.count.numpy()) > 0:
             self._exchange()
 
     def _exchange(self) -> None:
-        for weight, value in zip(self.model.weights, self.values, strict=True):
+        for weight, value in zip(self.averaged, self.values, strict=True):
             other = tf.identity(value)
             value.assign(weight.value)
             weight.assign(other)
@@ -98,7 +101,7 @@ class ExponentialAverage(AveragedWeights):
             moved: bool scalar, whether the update moved the weights.
         """
         share = tf.where(self.count > 0, 1.0 - self.momentum, 1.0) * tf.cast(moved, "float32")
-        for weight, value in zip(self.model.weights, self.values, strict=True):
+        for weight, value in zip(self.averaged, self.values, strict=True):
             # in this form a weight that never changes has a mean that never changes
             value.assign_add(tf.cast(share, value.dtype) * (tf.convert_to_tensor(weight) - value))
         self.count.assign_add(tf.cast(moved, "int64"))
@@ -137,14 +140,14 @@ class StochasticAverage(AveragedWeights):
 
     def on_train_end(self, logs=None):
         """Leave the mean in the model; an epoch that was not finished is not in it."""
-        if not self.in_place and int(self.count) > 0:
+        if not self.in_place and int(self.count.numpy()) > 0:
             self._exchange()
 
     def _enter(self) -> None:
         if self.in_place or self.epoch < self.start_epoch:
             return
         self.count.assign_add(1)
-        for weight, value in zip(self.model.weights, self.values, strict=True):
+        for weight, value in zip(self.averaged, self.values, strict=True):
             value.assign_add((weight.value - value) / tf.cast(self.count, value.dtype))
         self._exchange()
         if self.refresh is not None:

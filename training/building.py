@@ -5,6 +5,7 @@ import keras
 from .. import zoo
 from ..zoo.errors import CanonError
 from ..zoo.model import Model
+from .auxiliary import WithAuxiliary, auxiliary_outputs
 from .data import Dataset
 from .data.balance import class_weights
 from .losses import ClassWeighted, build_loss, class_weight_list
@@ -57,15 +58,22 @@ def build(recipe: Recipe, data: Dataset) -> Model:
     if train_section.precision == "mixed_float16":
         # float16 holds nothing below 6e-8: small gradients would vanish
         optimizer = keras.optimizers.LossScaleOptimizer(optimizer)
-    loss = _loss(train_section, data)
+    loss = _loss(train_section, data, model)
     model.compile(optimizer=optimizer, loss=loss, metrics=["accuracy"], jit_compile=False, auto_scale_loss=False)
     return model
 
 
-def _loss(section: TrainSection, data: Dataset) -> keras.losses.Loss:
-    loss = build_loss(section.loss, section.loss_options)
-    if section.class_weights is None:
-        return loss
-    if isinstance(section.class_weights, str):  # "balanced"
-        return ClassWeighted(loss, class_weight_list(class_weights(data.train.labels, data.class_names), data.class_names))
-    return ClassWeighted(loss, class_weight_list(section.class_weights, data.class_names))
+def _loss(section: TrainSection, data: Dataset, model: Model) -> keras.losses.Loss:
+    loss, auxiliary = build_loss(section.loss, section.loss_options), auxiliary_outputs(model)
+    if section.class_weights is not None:
+        weights = section.class_weights
+        if isinstance(weights, str):  # "balanced"
+            weights = class_weights(data.train.labels, data.class_names)
+        loss = ClassWeighted(loss, class_weight_list(weights, data.class_names))
+    if bool(auxiliary) != (section.auxiliary_weight is not None):
+        raise CanonError(
+            f"Model {model.name!r} has the auxiliary outputs {', '.join(auxiliary)}: set train.auxiliary_weight, the weight of their loss."
+            if auxiliary
+            else f"train.auxiliary_weight does nothing to {model.name!r}, which has one output: leave it out."
+        )
+    return WithAuxiliary(loss, section.auxiliary_weight) if section.auxiliary_weight is not None else loss

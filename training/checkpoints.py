@@ -137,8 +137,8 @@ class Checkpoints:
 
 
 def has_checkpoint(folder: Path) -> bool:
-    """Whether a folder holds checkpoints, damaged or not."""
-    return bool(Checkpoints(folder, writes=False)._files())
+    """Whether a folder, or one of its folders for phases of a fine-tuning, holds checkpoints, damaged or not."""
+    return any(Checkpoints(path, writes=False)._files() for path in (folder, *folder.glob("phase-*")))
 
 
 def _write_flushed(path: Path, arrays: Arrays) -> str:

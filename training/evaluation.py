@@ -8,6 +8,8 @@ import tensorflow as tf
 
 from ..zoo.errors import CanonError, unknown_name
 from ..zoo.model import Model, load_model
+from .auxiliary import main_output
+from .compiled_steps import kept
 from .data import Dataset
 from .pipeline import batches, load_data
 from .recipe import load_recipe
@@ -151,9 +153,10 @@ def _dataset(data: Dataset | str | None, section: DataSection | None) -> Dataset
 
 def _logits(model: Model, dataset: tf.data.Dataset) -> np.ndarray:
     def outputs(images):
-        return tf.cast(model(images, training=False), "float32")
+        return tf.cast(main_output(model(images, training=False)), "float32")
 
-    forward = compiled(outputs, tf.nest.flatten(dataset.element_spec)[:1])
+    signature = tf.nest.flatten(dataset.element_spec)[:1]
+    forward = kept(model, ("outputs", signature), lambda: compiled(outputs, signature))
     return np.concatenate([forward(images).numpy() for images, _ in dataset])
 
 

@@ -5,14 +5,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+from matplotlib import colormaps
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 _TRAIN, _VALIDATION, _INK, _QUIET = "#3b6fb6", "#d1653a", "#222222", "#8a8a8a"
+# parse_math=False: names are shown as they are, and a $ in one is no formula
 
 
-def _figure(width: float, height: float) -> Figure:
+def new_figure(width: float, height: float) -> Figure:
+    """Return an empty figure, in inches."""
     figure = Figure(figsize=(width, height), dpi=120, layout="constrained", facecolor="white")
     FigureCanvasAgg(figure)
     return figure
@@ -28,8 +31,8 @@ def draw_curves(history: Mapping[str, Sequence[float]], path: str | Path, *, tit
         best_epoch: number from 0 of the epoch whose weights were kept.
     """
     names = [name for name in ("loss", "accuracy", "learning_rate") if name in history]
-    figure = _figure(4.2 * max(len(names), 1), 3.6)
-    figure.suptitle(title, color=_INK, fontsize=12)
+    figure = new_figure(4.2 * max(len(names), 1), 3.6)
+    figure.suptitle(title, color=_INK, fontsize=12, parse_math=False)
     for column, name in enumerate(names):
         axes = figure.add_subplot(1, len(names), column + 1)
         epochs = np.arange(1, len(history[name]) + 1)
@@ -53,6 +56,36 @@ def draw_curves(history: Mapping[str, Sequence[float]], path: str | Path, *, tit
     figure.savefig(Path(path))
 
 
+def draw_overlay(histories: Mapping[str, Mapping[str, Sequence[float]]], path: str | Path, *, title: str = "") -> None:
+    """Draw loss and accuracy of several runs over epochs: a colour for each run, training dashed, validation in full.
+
+    Args:
+        histories: figures by name, by run.
+        path: the PNG file.
+        title: above the panels.
+    """
+    figure = new_figure(11.0, 4.2 + 0.18 * len(histories))
+    figure.suptitle(title, color=_INK, fontsize=12, parse_math=False)
+    for column, name in enumerate(("loss", "accuracy")):
+        axes = figure.add_subplot(1, 2, column + 1)
+        for number, history in enumerate(histories.values()):
+            colour = colormaps["tab10" if len(histories) <= 10 else "tab20"](number % 20)
+            for key, style in ((name, {"linestyle": "--", "alpha": 0.6}), (f"val_{name}", {"marker": "o", "markersize": 3.0})):
+                values = history.get(key, ())
+                axes.plot(np.arange(1, len(values) + 1), values, color=colour, linewidth=1.6, **style)
+        axes.set_title(f"{name}, training dashed", fontsize=10.5)
+        axes.set_xlabel("epoch", fontsize=9)
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=8))
+        axes.tick_params(labelsize=8)
+        axes.grid(alpha=0.25)
+        axes.spines[["top", "right"]].set_visible(False)
+    # the lines of the last panel, two for each run
+    legend = figure.legend(axes.get_lines()[1::2], list(histories), loc="outside lower center", ncols=3, fontsize=8, frameon=False)
+    for label in legend.get_texts():
+        label.set_parse_math(False)
+    figure.savefig(Path(path))
+
+
 def draw_confusion(counts: np.ndarray, class_names: Sequence[str], path: str | Path, *, title: str = "") -> None:
     """Draw a confusion matrix: rows are right classes, columns are predictions, shades are shares of the row.
 
@@ -66,15 +99,15 @@ def draw_confusion(counts: np.ndarray, class_names: Sequence[str], path: str | P
     totals = counts.sum(axis=1, keepdims=True)
     shares = counts / np.maximum(totals, 1)
     side = float(np.clip(0.55 * classes + 2.4, 4.2, 16.0))
-    figure = _figure(side + 0.8, side)
+    figure = new_figure(side + 0.8, side)
     axes = figure.add_subplot()
     image = axes.imshow(shares, cmap="Blues", vmin=0.0, vmax=1.0)
-    axes.set_title(title, fontsize=11, color=_INK)
+    axes.set_title(title, fontsize=11, color=_INK, parse_math=False)
     axes.set_xlabel("predicted", fontsize=9.5)
     axes.set_ylabel("right class", fontsize=9.5)
     if classes <= 60:
-        axes.set_xticks(range(classes), class_names, fontsize=8)
-        axes.set_yticks(range(classes), class_names, fontsize=8)
+        axes.set_xticks(range(classes), class_names, fontsize=8, parse_math=False)
+        axes.set_yticks(range(classes), class_names, fontsize=8, parse_math=False)
         if max(map(len, class_names)) > 2:
             for label in axes.get_xticklabels():
                 label.set(rotation=45, ha="right", rotation_mode="anchor")
@@ -100,14 +133,14 @@ def draw_contact_sheet(images: Sequence[np.ndarray], captions: Sequence[str], pa
     columns = min(8, max(len(images), 4))
     rows = math.ceil(len(images) / columns)
     lines = max(caption.count("\n") + 1 for caption in captions)
-    figure = _figure(1.5 * columns, rows * (1.3 + 0.2 * lines) + 0.6)
-    figure.suptitle(title, fontsize=11, color=_INK)
+    figure = new_figure(1.5 * columns, rows * (1.3 + 0.2 * lines) + 0.6)
+    figure.suptitle(title, fontsize=11, color=_INK, parse_math=False)
     for position, (image, caption) in enumerate(zip(images, captions, strict=True)):
         axes = figure.add_subplot(rows, columns, position + 1)
         # nearest: the pixels that the model saw, not smoothed ones
         shown = image[..., 0] if image.shape[-1] == 1 else image
         axes.imshow(shown, cmap="gray", vmin=0, vmax=255, interpolation="nearest")
-        axes.set_xlabel(caption, fontsize=7.5, color=_INK, labelpad=3)
+        axes.set_xlabel(caption, fontsize=7.5, color=_INK, labelpad=3, parse_math=False)
         axes.set_xticks([])
         axes.set_yticks([])
         axes.spines[:].set_color("#cccccc")
@@ -127,9 +160,9 @@ def draw_rate_range(
         path: the PNG file.
         title: above the panel.
     """
-    figure = _figure(6.4, 4.0)
+    figure = new_figure(6.4, 4.0)
     axes = figure.add_subplot()
-    axes.set_title(title, fontsize=11, color=_INK)
+    axes.set_title(title, fontsize=11, color=_INK, parse_math=False)
     axes.plot(rates, losses, color=_TRAIN, alpha=0.3, linewidth=1.0, label="loss of each batch")
     axes.plot(rates, smoothed, color=_TRAIN, linewidth=2.0, label="smoothed")
     axes.axvline(suggestion, color=_VALIDATION, linestyle="--", linewidth=1.4, label=f"suggestion {suggestion:.2g}")

@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from ..zoo.errors import CanonError
 from .checkpoints import Checkpoint, Checkpoints, Position
+from .compiled_steps import kept
 from .cross_entropy import accuracy
 from .distribution import strategy_of, tell_workers
 from .hooks import BatchHooks, refuse_two_schedules
@@ -70,8 +71,7 @@ def train(
         listed = keras.callbacks.CallbackList(
             list(callbacks), add_history=True, model=model, epochs=epochs, steps=steps_per_epoch, verbose=0
         )
-        totals = Totals(["loss", *metrics])
-        step = TrainStep(model, metrics, totals, first.element_spec, rule)
+        step = _train_step(model, metrics, first.element_spec, rule or UpdateRule())
         evaluate = None if validation is None else _evaluator(model, metrics, validation, listed, hooks)
     model.stop_training = False
     found = _newest(strategy, checkpoints)
@@ -80,11 +80,11 @@ def train(
     listed.on_train_begin()
     try:
         position = _begin(RunState(model, step.variables, listed.callbacks), checkpoints, found, listed)
-        run = _Run(model, step, totals, listed, hooks, position, steps_per_epoch, checkpoints)
+        run = _Run(model, step, listed, hooks, position, steps_per_epoch, checkpoints)
         while position.epoch < epochs and not position.stopped:
             if not position.step:
                 listed.on_epoch_begin(position.epoch)
-                totals.reset()
+                step.totals.reset()
             logs = run.epoch(_enter(batches, position))
             if evaluate is not None:
                 logs.update({f"val_{name}": value for name, value in evaluate().items()})
@@ -145,7 +145,6 @@ class _Run:
 
     model: keras.Model
     step: TrainStep
-    totals: Totals
     listed: keras.callbacks.CallbackList
     hooks: BatchHooks
     position: Position
@@ -170,7 +169,7 @@ class _Run:
             except NotFinite as error:
                 raise self._not_finite(inputs, labels) from error
             if self.hooks.train:
-                self.listed.on_train_batch_end(position.step, self.totals.means() if self.hooks.read_logs else {})
+                self.listed.on_train_batch_end(position.step, self.step.totals.means() if self.hooks.read_logs else {})
             position.step += 1
             if self.checkpoints is not None and self.checkpoints.due():
                 position.rate, position.seconds = float(rate), earlier + time.perf_counter() - started
@@ -183,7 +182,7 @@ class _Run:
             raise CanonError(
                 f"Epoch {position.epoch + 1} had {position.step} batches, but steps_per_epoch is {self.steps_per_epoch}: lower it."
             )
-        logs = {**self.totals.means(), "learning_rate": float(rate), "seconds": earlier + time.perf_counter() - started}
+        logs = {**self.step.totals.means(), "learning_rate": float(rate), "seconds": earlier + time.perf_counter() - started}
         if not math.isfinite(logs["loss"]):
             raise CanonError(_advice(f"The loss became {logs['loss']} in epoch {position.epoch + 1}"))
         return logs
@@ -215,9 +214,20 @@ def _advice(what: str) -> str:
     return f"{what}: lower optimizer.learning_rate, or add a warm-up or clipping."
 
 
+def _train_step(model: keras.Model, metrics: Mapping[str, PerExample], signature, rule: UpdateRule) -> TrainStep:
+    def make() -> TrainStep:
+        return TrainStep(model, metrics, Totals(["loss", *metrics]), signature, rule)
+
+    # an average makes new variables whenever training begins
+    return make() if rule.average is not None else kept(model, ("train", dict(metrics), signature, rule), make)
+
+
 def _evaluator(model, metrics, dataset: tf.data.Dataset, listed, hooks: BatchHooks) -> Callable[[], dict[str, float]]:
-    totals = Totals(["loss", *metrics])
-    step = evaluation_step(model, metrics, totals, dataset.element_spec)
+    def make():
+        totals = Totals(["loss", *metrics])
+        return totals, evaluation_step(model, metrics, totals, dataset.element_spec)
+
+    totals, step = kept(model, ("evaluate", dict(metrics), dataset.element_spec), make)
 
     def evaluate() -> dict[str, float]:
         listed.on_test_begin()

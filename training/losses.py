@@ -7,9 +7,10 @@ from typing import Any
 import keras
 
 from ..zoo.errors import CanonError
+from .auxiliary import WithAuxiliary
 from .cross_entropy import ClassWeighted, CrossEntropy, accuracy, class_weight_list
 
-__all__ = ["ClassWeighted", "CrossEntropy", "RBFMaximumAPosteriori", "accuracy", "build_loss", "class_weight_list"]
+__all__ = ["ClassWeighted", "CrossEntropy", "RBFMaximumAPosteriori", "WithAuxiliary", "accuracy", "build_loss", "class_weight_list"]
 
 
 @keras.saving.register_keras_serializable(package="keras_canon")

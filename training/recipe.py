@@ -16,6 +16,7 @@ from ..zoo.errors import CanonError, unknown_name
 from ..zoo.fields import read_fields
 from .data.names import parse_name
 from .sections import Recipe
+from .tune_section import flat_space
 
 _FOLDER = Path(__file__).parent / "recipes"
 
@@ -58,6 +59,16 @@ def load_recipe(source: str | Path, overrides: Mapping[str, Any] | None = None, 
     info(recipe.model.name)
     parse_name(recipe.data.name)
     return recipe
+
+
+def change_recipe(recipe: Recipe, overrides: Mapping[str, Any]) -> Recipe:
+    """Return a recipe with changes by dotted key, checked as `load_recipe` checks a file.
+
+    Raises:
+        CanonError: for an unknown key or a value that it cannot have.
+    """
+    where = f"the recipe {recipe.name}"
+    return _read(_with_overrides(tomllib.loads(recipe_toml(recipe)), overrides, where), where)
 
 
 def _find(source: str | Path) -> Path:
@@ -108,7 +119,8 @@ def _read(tables: Mapping[str, Any], file: str) -> Recipe:
         if isinstance(kind, type) and dataclasses.is_dataclass(kind) and section in values:
             where = f"[{section}] of {file}"
             _check_keys(values[section], kind, where)
-            values[section] = read_fields(kind, values[section], where)
+            table = flat_space(values[section], where) if section == "tune" else values[section]
+            values[section] = read_fields(kind, table, where)
     return read_fields(Recipe, values, file)
 
 
@@ -139,7 +151,8 @@ def _plain(record: Any) -> dict[str, Any]:
     """Return a record as nested tables without the keys that are not set: TOML has no null."""
     if dataclasses.is_dataclass(record):
         record = {field.name: getattr(record, field.name) for field in dataclasses.fields(record)}
-    return {key: _plain_value(value) for key, value in record.items() if value is not None and value != {} and value != ()}
+    values = {key: _plain_value(value) for key, value in record.items() if value is not None}
+    return {key: value for key, value in values.items() if value != {} and value != ()}
 
 
 def _plain_value(value: Any) -> Any:

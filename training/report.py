@@ -1,17 +1,20 @@
-"""The report of a run, `report.md`: a model card that says what was done, what came out and how to do it again."""
+"""The report of a run, `report.md` and `report.html`: a model card that says what was done, what came out and how to do it again."""
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from ..zoo import info
 from .data import Dataset
 from .evaluation import Evaluation
 from .figures import draw_confusion, draw_contact_sheet, draw_curves
 from .recipe import recipe_toml
+from .report_blocks import Block, Bullets, Code, Heading, Inline, Link, Picture, Preformatted, Strong, Table, Text
+from .report_html import html
+from .report_markdown import markdown
 from .sections import Recipe
+from .writing import write_text
 
 _SHOWN_MISTAKES = 24
 _LARGEST_TABLE = 20
@@ -50,33 +53,41 @@ class Outcome:
 
 
 def write_report(folder: Path, outcome: Outcome) -> None:
-    """Write `report.md` and its pictures into a run's folder."""
-    recipe, test = outcome.recipe, outcome.test
-    title = f"{recipe.model.name} on {outcome.data.name}"
+    """Write `report.md`, `report.html` (self-contained) and their pictures into a run's folder."""
+    test, title = outcome.test, f"{outcome.recipe.model.name} on {outcome.data.name}"
     draw_curves(outcome.history, folder / "curves.png", title=title, best_epoch=outcome.best_epoch)
     draw_confusion(test.confusion, test.class_names, folder / "confusion.png", title=f"{title}: test accuracy {test.accuracy:.4f}")
-    mistakes = _draw_mistakes(folder, outcome)
-    parts = [
-        f"# {title}",
-        recipe.summary,
-        _result(outcome),
-        "## Curves\n\n![Loss, accuracy and learning rate by epoch](curves.png)\n\n" + _training(outcome),
-        "## Classes\n\n" + _classes(test),
-        "## Confusion matrix\n\n![Right classes against predictions](confusion.png)\n\n" + _confusion(test),
-        "## Worst mistakes\n\n" + mistakes,
-        "## Model\n\n" + _model(outcome),
-        "## Data\n\n" + _data(outcome.data),
-        "## Environment\n\n" + _table(("what", "which"), outcome.environment.items()),
-        "## How to reproduce\n\n" + _reproduce(outcome),
+    blocks: list[Block] = [
+        Heading(1, title),
+        *([Text(outcome.recipe.summary)] if outcome.recipe.summary else []),
+        *_result(outcome),
+        Heading(2, "Curves"),
+        Picture("curves.png", "Loss, accuracy and learning rate by epoch"),
+        Text(_training(outcome)),
+        Heading(2, "Classes"),
+        _classes(test),
+        Heading(2, "Confusion matrix"),
+        Picture("confusion.png", "Right classes against predictions"),
+        *_confusion(test),
+        Heading(2, "Worst mistakes"),
+        *_mistakes(folder, outcome),
+        Heading(2, "Model"),
+        *_model(outcome),
+        Heading(2, "Data"),
+        *_data(outcome.data),
+        Heading(2, "Environment"),
+        Table(("what", "which"), tuple(outcome.environment.items())),
+        Heading(2, "How to reproduce"),
+        *_reproduce(outcome),
     ]
-    (folder / "report.md").write_text("\n\n".join(part for part in parts if part) + "\n", encoding="utf-8")
+    write_text(folder / "report.md", markdown(blocks))
+    write_text(folder / "report.html", html(blocks, folder))
 
 
-def _result(outcome: Outcome) -> str:
+def _result(outcome: Outcome) -> list[Block]:
     expect, test = outcome.recipe.expect, outcome.test
-    rows: list[tuple[Any, ...]] = [
-        ("**this run**", f"**{test.accuracy:.4f}**", f"{len(test.truth):,} test examples, seed {outcome.recipe.train.seed}")
-    ]
+    how = f"{len(test.truth):,} test examples, seed {outcome.recipe.train.seed}"
+    rows: list[tuple[Inline, ...]] = [(Strong("this run"), Strong(f"{test.accuracy:.4f}"), how)]
     if expect.measured is not None:
         measured = expect.measured
         when = f"{measured.date}, seed {measured.seed}, {measured.epochs} epochs, {measured.hardware}"
@@ -89,7 +100,7 @@ def _result(outcome: Outcome) -> str:
         note += f" The paper has no figure to compare with: {expect.paper_source}"
     metrics = test.metrics()
     more = f"Cross-entropy {metrics['cross_entropy']:.4f} nats, macro F1 {metrics['macro_f1']:.4f}."
-    return f"## Result\n\n{_table(('', 'test accuracy', 'how'), rows)}\n\n{more} {note}"
+    return [Heading(2, "Result"), Table(("", "test accuracy", "how"), rows), Text(f"{more} {note}")]
 
 
 def _training(outcome: Outcome) -> str:
@@ -104,69 +115,65 @@ def _training(outcome: Outcome) -> str:
     )
 
 
-def _classes(test: Evaluation) -> str:
+def _classes(test: Evaluation) -> Table:
     rows = [(row.name, _share(row.precision), _share(row.recall), _share(row.f1), f"{row.examples:,}") for row in test.by_class()]
-    return _table(("class", "precision", "recall", "F1", "test examples"), rows)
+    return Table(("class", "precision", "recall", "F1", "test examples"), rows)
 
 
 def _share(value: float) -> str:
     return "-" if math.isnan(value) else f"{value:.4f}"
 
 
-def _confusion(test: Evaluation) -> str:
+def _confusion(test: Evaluation) -> list[Block]:
     if len(test.class_names) > _LARGEST_TABLE:
-        return ""
-    rows = [(f"**{name}**", *counts) for name, counts in zip(test.class_names, test.confusion.tolist(), strict=True)]
-    return _table(("right \\ predicted", *test.class_names), rows)
+        return []
+    rows = [(Strong(name), *counts) for name, counts in zip(test.class_names, test.confusion.tolist(), strict=True)]
+    return [Table(("right \\ predicted", *test.class_names), rows)]
 
 
-def _draw_mistakes(folder: Path, outcome: Outcome) -> str:
+def _mistakes(folder: Path, outcome: Outcome) -> list[Block]:
     test = outcome.test
     worst = test.mistakes[:_SHOWN_MISTAKES]
     if not len(worst):
-        return f"None: all {len(test.truth):,} test examples were classified correctly."
+        return [Text(f"None: all {len(test.truth):,} test examples were classified correctly.")]
     names = test.class_names
     captions = [f"{names[test.predicted[i]]} ({test.confidence[i]:.2f})\nright: {names[test.truth[i]]}" for i in worst]
     images = [outcome.data.splits[test.split].image(int(i)) for i in worst]
     draw_contact_sheet(images, captions, folder / "mistakes.png", title="Worst mistakes: what the model said, and what is right")
     rows = [
-        (int(i), outcome.data.splits[test.split].ids[i], names[test.truth[i]], names[test.predicted[i]], f"{test.confidence[i]:.4f}")
+        (int(i), str(outcome.data.splits[test.split].ids[i]), names[test.truth[i]], names[test.predicted[i]], f"{test.confidence[i]:.4f}")
         for i in worst
     ]
-    table = _table(("position", "id", "right", "predicted", "probability"), rows)
-    count = f"{len(test.mistakes):,} of {len(test.truth):,} test examples are wrong; the {len(worst)} most confident:"
-    return f"{count}\n\n![Contact sheet of the worst mistakes](mistakes.png)\n\n{table}"
+    return [
+        Text(f"{len(test.mistakes):,} of {len(test.truth):,} test examples are wrong; the {len(worst)} most confident:"),
+        Picture("mistakes.png", "Contact sheet of the worst mistakes"),
+        Table(("position", "id", "right", "predicted", "probability"), rows),
+    ]
 
 
-def _model(outcome: Outcome) -> str:
+def _model(outcome: Outcome) -> list[Block]:
     row = info(outcome.recipe.model.name)
     paper = row.paper
     changed = f" Changes: {outcome.recipe.model.overrides}." if outcome.recipe.model.overrides else ""
-    return (
-        f"`{row.name}`: {row.summary} {outcome.parameters:,} trainable parameters.{changed}\n\n"
-        f"{paper.authors}: {paper.title}. {paper.venue or 'arXiv'}, {paper.year}, {row.table}. <{paper.url}>"
-    )
+    return [
+        Text(Code(row.name), f": {row.summary} {outcome.parameters:,} trainable parameters.{changed}"),
+        Text(f"{paper.authors}: {paper.title}. {paper.venue or 'arXiv'}, {paper.year}, {row.table}. ", Link(paper.url)),
+    ]
 
 
-def _data(data: Dataset) -> str:
+def _data(data: Dataset) -> list[Block]:
     shape = " x ".join(map(str, data.image_shape)) if data.image_shape else f"various sizes, {data.channels} channels"
     rows = [(name, f"{len(split):,}") for name, split in data.splits.items()]
-    facts = [f"- {key}: {value}" for key, value in data.facts.items() if key != "counts"]
-    head = f"`{data.name}`: {data.num_classes} classes, pictures of {shape}."
-    return "\n\n".join([head, _table(("split", "examples"), rows), "\n".join(facts)])
+    facts = [f"{key}: {value}" for key, value in data.facts.items() if key != "counts"]
+    head = Text(Code(data.name), f": {data.num_classes} classes, pictures of {shape}.")
+    return [head, Table(("split", "examples"), rows), *([Bullets(facts)] if facts else [])]
 
 
-def _reproduce(outcome: Outcome) -> str:
+def _reproduce(outcome: Outcome) -> list[Block]:
     same = "Runs with the same recipe, seed and machine end with the same weights, bit for bit."
     promise = same if outcome.recipe.train.deterministic else "The run was not deterministic: figures differ a little from run to run."
-    return (
-        f"```shell\n{outcome.command}\n```\n\nor, from this folder alone, `canon train recipe.toml --out AGAIN`. {promise}\n\n"
-        f"```toml\n{recipe_toml(outcome.recipe).strip()}\n```"
-    )
-
-
-def _table(head, rows) -> str:
-    def line(cells) -> str:
-        return "| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |"
-
-    return "\n".join([line(head), "|" + " --- |" * len(head), *map(line, rows)])
+    return [
+        Preformatted(outcome.command, "shell"),
+        Text("or, from this folder alone, ", Code("canon train recipe.toml --out AGAIN"), f". {promise}"),
+        Preformatted(recipe_toml(outcome.recipe).strip(), "toml"),
+    ]

@@ -22,6 +22,7 @@ _FILES = (
     "metrics.json",
     "model.keras",
     "report.md",
+    "report.html",
     "curves.png",
     "confusion.png",
     "mistakes.png",
@@ -88,7 +89,7 @@ def _changes(folder: Path, recipe: Recipe) -> list[str]:
         return ["recipe.toml"]
     changed = []
     for section, values in dataclasses.asdict(recipe).items():
-        if section in ("expect", "smoke", "name", "summary") or values == before[section]:
+        if section in ("tune", "expect", "smoke", "name", "summary") or values == before[section]:
             continue
         changed += [f"{section}.{key}" for key in values if values[key] != before[section][key] and f"{section}.{key}" not in _HARMLESS]
     return changed

@@ -121,15 +121,20 @@ def run(
     data = load_data(recipe.data)
     # after the data, whose preparation (once a machine) draws random numbers too
     _start_random(recipe)
+    kind = Running
     with strategy.scope():
         model = build(recipe, data)
+        if recipe.transfer.active:
+            from .finetuning_run import fine_tuning
+
+            model, kind = fine_tuning(recipe, model)
     # only now is it known that the recipe can be run; until here nothing was touched
     with open_folder(out, recipe, overwrite=overwrite) if chief else nullcontext(out) as folder, told_when_lost(), told_when_full(folder):
-        return _Running(recipe, data, model, folder, chief, verbose).run(callbacks, command)
+        return kind(recipe, data, model, folder, chief, verbose).run(callbacks, command)
 
 
 @dataclass
-class _Running:
+class Running:
     """A run whose folder is its own."""
 
     recipe: Recipe
@@ -141,7 +146,7 @@ class _Running:
 
     def run(self, callbacks: Sequence[keras.callbacks.Callback], command: str) -> RunResult:
         """Train, keep the best weights, and report."""
-        recipe, folder, section = self.recipe, self.folder, self.recipe.train
+        folder, section = self.folder, self.recipe.train
         best = BestWeights(folder / "checkpoints" / "best.weights.h5" if self.chief else None, section.monitor)
         checkpoints = Checkpoints(
             folder / "checkpoints", steps=section.checkpoint_steps, seconds=section.checkpoint_seconds, writes=self.chief
@@ -150,18 +155,27 @@ class _Running:
             history = self._train([*self._callbacks(best), *callbacks], checkpoints)
         except KeyboardInterrupt as interrupt:
             raise RunInterrupted(self._keep_interrupted(best)) from interrupt
-        seconds = checkpoints.position.total_seconds
         if best.best_epoch is None:
             raise CanonError(f"{section.monitor} was never a number in {len(history['loss'])} epochs: lower optimizer.learning_rate.")
+        result = self.finish(history, best.best_epoch, checkpoints.position.total_seconds, command)
+        if self.chief:
+            checkpoints.clear()
+        return result
+
+    def finish(self, history: Mapping[str, list[float]], best_epoch: int, seconds: float, command: str) -> RunResult:
+        """Save the model, whose weights are the best ones, look at the test split, and write the report."""
         model = self._final_model()
         test = evaluate(model, self.data, "test")
         if self.chief:
-            save_whole(model, folder / "model.keras")
-            outcome = Outcome(recipe, command, self.data, history, best.best_epoch, test, _parameters(model), seconds, environment())
-            write_report(folder, outcome)
-            write_metrics(folder, _metrics(outcome))
-            checkpoints.clear()
-        return RunResult(folder, model, history, best.best_epoch, test, seconds)
+            save_whole(model, self.folder / "model.keras")
+            outcome = Outcome(self.recipe, command, self.data, history, best_epoch, test, _parameters(model), seconds, environment())
+            self.report(outcome)
+            write_metrics(self.folder, _metrics(outcome))
+        return RunResult(self.folder, model, history, best_epoch, test, seconds)
+
+    def report(self, outcome: Outcome) -> None:
+        """Write the report."""
+        write_report(self.folder, outcome)
 
     def _callbacks(self, best: BestWeights) -> list[keras.callbacks.Callback]:
         section, folder = self.recipe.train, self.folder

@@ -2,11 +2,13 @@
 
 import datetime
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, is_dataclass
 from typing import Any, Literal
 
 from .augment_section import AugmentSection
 from .schedule_section import ScheduleSection
+from .transfer_section import TransferSection
+from .tune_section import TuneSection
 
 
 @dataclass(frozen=True)
@@ -105,6 +107,8 @@ class TrainSection:
         batch_size: examples for each update; the last batch of an epoch may be short.
         loss: "cross_entropy" of softmax, or "rbf_maximum_a_posteriori" (LeCun et al. 1998, equation 9).
         loss_options: arguments of the loss, such as `{ rubbish_penalty = 10.0 }` or `{ label_smoothing = 0.1 }`.
+        auxiliary_weight: weight of the loss of each auxiliary output, for models that have any; they take no part in validation and
+            evaluation.
         class_weights: weight of the loss by class name or number, such as `{ cat = 2.0 }`, 1 for classes left out; or "balanced".
         l1: sum of absolute weights, times this, added to the loss; biases and normalisation are left alone.
         l2: sum of squared weights, times this, added to the loss; biases and normalisation are left alone.
@@ -130,6 +134,7 @@ class TrainSection:
     batch_size: int
     loss: Literal["cross_entropy", "rbf_maximum_a_posteriori"] = "cross_entropy"
     loss_options: dict[str, Any] = field(default_factory=dict)
+    auxiliary_weight: float | None = None
     class_weights: dict[str, float] | Literal["balanced"] | None = None
     l1: float = 0.0
     l2: float = 0.0
@@ -153,9 +158,10 @@ class TrainSection:
             value = getattr(self, key)
             if value is not None and value < 1:
                 raise ValueError(f"{key} must be at least 1, got {value}.")
-        for key in ("l1", "l2"):
-            if not getattr(self, key) >= 0.0:
-                raise ValueError(f"{key} must be at least 0, got {getattr(self, key)}.")
+        for key in ("l1", "l2", "auxiliary_weight"):
+            value = getattr(self, key)
+            if value is not None and not value >= 0.0:
+                raise ValueError(f"{key} must be at least 0, got {value}.")
         if self.micro_batches > self.batch_size:
             raise ValueError(f"micro_batches must be at most the batch_size of {self.batch_size}, got {self.micro_batches}.")
         if not 0 <= self.seed < 2**32:
@@ -210,6 +216,8 @@ class Recipe:
         schedule: how the learning rate moves.
         augment: how training pictures are changed.
         average: which mean of the weights is kept.
+        transfer: from which trained weights the run starts, and what of the model is trained when.
+        tune: what a search may change; it takes no part in a run.
         expect: what should come out.
         smoke: changes, by section, that shrink the run to seconds.
         name: name of the recipe; left out of a file, the file's.
@@ -223,6 +231,8 @@ class Recipe:
     schedule: ScheduleSection = field(default_factory=ScheduleSection)
     augment: AugmentSection = field(default_factory=AugmentSection)
     average: AverageSection = field(default_factory=AverageSection)
+    transfer: TransferSection = field(default_factory=TransferSection)
+    tune: TuneSection = field(default_factory=TuneSection)
     expect: ExpectSection = field(default_factory=ExpectSection)
     smoke: Mapping[str, dict[str, Any]] = field(default_factory=dict)
     name: str = ""
@@ -245,3 +255,5 @@ class Recipe:
                 )
             if key in self.optimizer.options:
                 raise ValueError(f"schedule.momentum and optimizer.options.{key} both set the momentum: keep one of them.")
+        sections = {name: value for name, value in vars(self).items() if is_dataclass(value) and name not in ("tune", "expect")}
+        self.tune.check(sections, self.train.monitor)

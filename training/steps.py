@@ -6,6 +6,8 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from ..layers import ScheduledDropout
+from .auxiliary import main_output
 from .gradient_accumulation import accumulate
 from .replicas import counted, first_of, my_part, share_statistics, sum_figures, sum_gradients
 from .updates import UpdateRule
@@ -64,7 +66,7 @@ def _losses(model: keras.Model, loss: PerExample, labels, outputs) -> tf.Tensor:
 
 def _sums(losses, metrics: Mapping[str, PerExample], labels, outputs, count) -> tf.Tensor:
     """Return the sums of a batch or of a replica's part of it, the last of them its number of examples."""
-    columns = [losses, *(_column(metric(labels, outputs)) for metric in metrics.values())]
+    columns = [losses, *(_column(metric(labels, main_output(outputs))) for metric in metrics.values())]
     sums = [tf.reduce_sum(tf.cast(column, "float64")) for column in columns]
     return tf.stack([*(counted(total, count) for total in sums), tf.cast(count, "float64")])
 
@@ -97,7 +99,7 @@ class TrainStep:
     """
 
     def __init__(self, model: keras.Model, metrics: Mapping[str, PerExample], totals: Totals, signature, rule: UpdateRule | None = None):
-        self._model, self._metrics, self._totals = model, metrics, totals
+        self._model, self._metrics, self.totals = model, metrics, totals
         self._rule = rule or UpdateRule()
         self._loss = per_example(model.loss)
         model.optimizer.build(model.trainable_variables)
@@ -108,7 +110,7 @@ class TrainStep:
     @property
     def variables(self) -> list[Any]:
         """What a checkpoint must hold beside the variables of model and optimizer."""
-        return [self._totals.sums]
+        return [self.totals.sums]
 
     def remember(self) -> None:
         """Take note of what an update changes on its way to a loss that may be no number; to be called when others changed it."""
@@ -132,7 +134,7 @@ class TrainStep:
 
     def _step(self, inputs, labels):
         sums, rate, good = tf.distribute.get_strategy().run(self._update, (inputs, labels))
-        self._totals.add(sum_figures(sums))
+        self.totals.add(sum_figures(sums))
         return first_of(rate), [first_of(value) for value in good]
 
     def _update(self, inputs, labels):
@@ -140,12 +142,16 @@ class TrainStep:
         examples = tf.shape(tf.nest.flatten(labels)[0])[0]
         inputs, labels, count = my_part(inputs, labels)
         weights = model.trainable_variables
+        counters = _update_counters(model)
+        counts, iterations = [tf.identity(counter.value) for counter in counters], tf.identity(optimizer.iterations)
 
         def part(inputs, labels):
             with tf.GradientTape() as tape:
                 outputs = model(inputs, training=True)
                 losses = _losses(model, self._loss, labels, outputs)
                 objective = optimizer.scale_loss(counted(tf.reduce_sum(losses), count) / tf.cast(examples, "float32"))
+            # every part belongs to the same update
+            _set_all(counters, counts)
             # a replica without examples works on one that does not count
             sums = _sums(losses, self._metrics, labels, outputs, tf.minimum(tf.shape(losses)[0], count))
             return tape.gradient(objective, weights), sums
@@ -158,8 +164,20 @@ class TrainStep:
             rate = tf.identity(optimizer.learning_rate)
             share_statistics(model, count, examples)
             self._rule.apply(optimizer, gradients, weights)
+            moved = tf.convert_to_tensor(optimizer.iterations) > iterations
+            _set_all(counters, [count + tf.cast(moved, count.dtype) for count in counts])
         good = [tf.convert_to_tensor(variable) for variable in model.non_trainable_variables]
         return sums, rate, good
+
+
+def _update_counters(model: keras.Model) -> list[Any]:
+    """Return the variables by which layers know how far training is: they go on by one with each update, whatever its parts."""
+    return [layer.step for layer in model._flatten_layers() if isinstance(layer, ScheduledDropout) and layer.built]
+
+
+def _set_all(variables: Sequence[Any], values: Sequence[tf.Tensor]) -> None:
+    for variable, value in zip(variables, values, strict=True):
+        variable.assign(value)
 
 
 def _check_finite(optimizer, loss, gradients) -> tf.Operation:
@@ -176,12 +194,15 @@ def _check_finite(optimizer, loss, gradients) -> tf.Operation:
 
 
 def evaluation_step(model: keras.Model, metrics: Mapping[str, PerExample], totals: Totals, signature):
-    """Return a compiled evaluation: `step(inputs, labels)` adds a batch to the totals and moves nothing."""
+    """Return a compiled evaluation: `step(inputs, labels)` adds a batch to the totals and moves nothing.
+
+    Auxiliary outputs, which help training only, are left out of all figures.
+    """
     loss = per_example(model.loss)
 
     def part(inputs, labels):
         inputs, labels, count = my_part(inputs, labels)
-        outputs = model(inputs, training=False)
+        outputs = main_output(model(inputs, training=False))
         return _sums(_losses(model, loss, labels, outputs), metrics, labels, outputs, count)
 
     def step(inputs, labels):

@@ -7,10 +7,12 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-
-import keras
+from typing import TYPE_CHECKING
 
 from ..zoo.errors import CanonError
+
+if TYPE_CHECKING:
+    import keras
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 
@@ -41,7 +43,7 @@ def write_table(path: Path, rows: Sequence[Mapping[str, float]]) -> None:
     write_text(path, text.getvalue())
 
 
-def save_whole(model: keras.Model, path: Path) -> None:
+def save_whole(model: "keras.Model", path: Path) -> None:
     """Save a model in one move, after it is on the disk."""
     part = path.with_name(f"part.{path.name}")
     model.save(part)

@@ -12,12 +12,13 @@ if TYPE_CHECKING:
     from .balance import class_weights
     from .loading import load
     from .source import Dataset, Split
+    from .unlabelled import load_unlabelled
 
-__all__ = ["DESCRIPTIONS", "Dataset", "Split", "class_weights", "list_datasets", "load"]
+__all__ = ["DESCRIPTIONS", "Dataset", "Split", "class_weights", "list_datasets", "load", "load_unlabelled"]
 
 
 def __getattr__(name: str):
-    homes = {"Dataset": "source", "Split": "source", "class_weights": "balance", "load": "loading"}
+    homes = {"Dataset": "source", "Split": "source", "class_weights": "balance", "load": "loading", "load_unlabelled": "unlabelled"}
     if name not in homes:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f".{homes[name]}", __name__), name)

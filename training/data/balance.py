@@ -8,6 +8,8 @@ import numpy as np
 from ...zoo.errors import CanonError
 
 STRONG_IMBALANCE = 10
+FEW = 5
+NAMED_AT_MOST = 10
 
 
 def class_weights(labels: np.ndarray, class_names: Sequence[str]) -> dict[int, float]:
@@ -46,3 +48,27 @@ def class_weights(labels: np.ndarray, class_names: Sequence[str]) -> dict[int, f
             stacklevel=2,
         )
     return {label: float(labels.size / (len(class_names) * count)) for label, count in enumerate(counts)}
+
+
+def balance_of(labels: np.ndarray, class_names: Sequence[str]) -> dict[str, float]:
+    """Warn of classes with too few examples to learn from, and return class weights by name where one has far fewer than others.
+
+    Args:
+        labels: class number of each training example; every class has one at least.
+        class_names: by class number.
+    """
+    counts = np.bincount(labels, minlength=len(class_names))
+    weights = {name: float(labels.size / (len(class_names) * count)) for name, count in zip(class_names, counts, strict=True)}
+    few = [f"{name} ({count})" for name, count in zip(class_names, counts.tolist(), strict=True) if count < FEW]
+    if few:
+        shown = ", ".join(few[:NAMED_AT_MOST]) + (f" and {len(few) - NAMED_AT_MOST} more" if len(few) > NAMED_AT_MOST else "")
+        warnings.warn(f"Classes with fewer than {FEW} training examples are hardly learnt: {shown}.", stacklevel=2)
+    if counts.max() < STRONG_IMBALANCE * counts.min():
+        return {}
+    most, least = class_names[int(counts.argmax())], class_names[int(counts.argmin())]
+    warnings.warn(
+        f"The classes are strongly imbalanced: {counts.max()} training examples of {most!r} against {counts.min()} of {least!r}; "
+        f'class weights of {weights[most]:.5g} and {weights[least]:.5g} make them count alike (train.class_weights = "balanced").',
+        stacklevel=2,
+    )
+    return weights

@@ -3,7 +3,7 @@
 import hashlib
 import os
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -19,7 +19,7 @@ FINGERPRINT_DIGITS = 20
 
 @dataclass(frozen=True)
 class Picture:
-    """A file with its place: `path` is relative to the folder, with the split and class it lies in."""
+    """A file with its place: `path` is relative to the folder or absolute, with the split and class it lies in."""
 
     path: str
     split: str
@@ -31,13 +31,15 @@ class Listing:
     """What `scan` found.
 
     Args:
-        root: the folder, absolute.
+        source: the folder, or the file that lists the pictures, absolute.
+        root: what the paths of pictures are relative to, absolute.
         class_names: sorted by code point.
         pictures: sorted by path.
         left_out: files that are no pictures by their suffix, or lie in no class, by relative path.
         fingerprint: changes when a picture is added, removed, renamed or written.
     """
 
+    source: Path
     root: Path
     class_names: tuple[str, ...]
     pictures: tuple[Picture, ...]
@@ -80,15 +82,30 @@ def scan(path: str | os.PathLike) -> Listing:
     if divided:
         left_out += [Path(entry.path) for entry in _visible(root) if not entry.is_dir()]
 
-    pictures = sorted(
-        (Picture(file.relative_to(root).as_posix(), split, name) for file, split, name in found),
-        key=lambda picture: os.fsencode(picture.path),
-    )
-    names = tuple(sorted(classes.get("train", ())))
-    _check_classes(root, names, pictures)
-    return Listing(
-        root, names, tuple(pictures), tuple(sorted(file.relative_to(root).as_posix() for file in left_out)), _fingerprint(root, pictures)
-    )
+    pictures = [Picture(file.relative_to(root).as_posix(), split, name) for file, split, name in found]
+    return listing(root, root, pictures, [file.relative_to(root).as_posix() for file in left_out], classes)
+
+
+def listing(
+    source: Path, root: Path, pictures: list[Picture], left_out: list[str], classes: Mapping[str, set[str]] | None = None
+) -> Listing:
+    """Return pictures as a `Listing`, sorted and checked.
+
+    Args:
+        source: what to call the place in messages.
+        root: what the paths are relative to.
+        pictures: in any order.
+        left_out: other files.
+        classes: of each split, where some may have no picture; None for those of the pictures.
+
+    Raises:
+        CanonError: fewer than two classes, a class without pictures, or a class that `train` lacks.
+    """
+    pictures = sorted(pictures, key=lambda picture: os.fsencode(picture.path))
+    found = {picture.class_name for picture in pictures if picture.split == "train"} if classes is None else classes.get("train", ())
+    names = tuple(sorted(found))
+    _check_classes(source, names, pictures)
+    return Listing(source, root, names, tuple(pictures), tuple(sorted(left_out)), fingerprint(root, pictures))
 
 
 def name_some(names: list[str]) -> str:
@@ -125,20 +142,36 @@ def _files(folder: Path, above: frozenset[str] = frozenset()) -> Iterator[Path]:
             yield Path(entry.path)
 
 
-def _check_classes(root: Path, names: tuple[str, ...], pictures: list[Picture]) -> None:
+def _check_classes(source: Path, names: tuple[str, ...], pictures: list[Picture]) -> None:
     if len(names) < 2:
         found = f"only the class {names[0]!r}" if names else "no class"
         raise CanonError(
-            f"{root} holds {found}, and a classifier needs at least two: put the pictures of each class into a folder of its own."
+            f"{source} holds {found}, and a classifier needs at least two: put the pictures of each class into a folder of its own."
         )
+    if odd := [name for name in names if not _is_text(name)]:
+        raise CanonError(f"{source} has classes whose names are no valid UTF-8: {name_some(odd)}; rename them.")
     filled = {picture.class_name for picture in pictures if picture.split == "train"}
     if empty := [name for name in names if name not in filled]:
-        raise CanonError(f"{root} has no training picture in {name_some(empty)}: add pictures or remove the folder.")
+        raise CanonError(f"{source} has no training picture in {name_some(empty)}: add pictures or remove the folder.")
     if unknown := sorted({f"{picture.split}/{picture.class_name}" for picture in pictures if picture.class_name not in names}):
-        raise CanonError(f"{root} has classes that train lacks: {name_some(unknown)}.")
+        raise CanonError(f"{source} has classes that train lacks: {name_some(unknown)}.")
 
 
-def _fingerprint(root: Path, pictures: list[Picture]) -> str:
+def _is_text(name: str) -> bool:
+    try:
+        name.encode()
+    except UnicodeEncodeError:  # bytes that are no text stand in names as lone surrogates
+        return False
+    return True
+
+
+def picture_files(root: Path) -> Iterator[Path]:
+    """Yield the pictures in a folder, by their suffix and at any depth."""
+    return (file for file in _files(root) if file.suffix.lower() in SUFFIXES)
+
+
+def fingerprint(root: Path, pictures: list[Picture]) -> str:
+    """Return a text that changes when a picture is added, removed, renamed or written."""
     digest = hashlib.sha256()
     for picture in pictures:
         try:
@@ -146,5 +179,6 @@ def _fingerprint(root: Path, pictures: list[Picture]) -> str:
             facts = f"{status.st_size} {status.st_mtime_ns}"
         except OSError:
             facts = "unreadable"
-        digest.update(os.fsencode(picture.path) + b"\0" + facts.encode() + b"\0")
+        parts = (os.fsencode(picture.path), picture.split.encode(), os.fsencode(picture.class_name), facts.encode())
+        digest.update(b"\0".join(parts) + b"\0")
     return digest.hexdigest()[:FINGERPRINT_DIGITS]

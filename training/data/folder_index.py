@@ -13,7 +13,7 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_datasets as tfds
 
-from ...zoo.preprocessing import decode_image
+from ...zoo.decoding import compiled_decoder, decoding_problem
 from .folder import Listing, Picture
 from .prepare import prepare, read
 
@@ -58,6 +58,7 @@ class CanonFolder(tfds.core.GeneratorBasedBuilder):
     def _generate_examples(self, pictures: Iterable[Picture]) -> Iterator[tuple[int, dict]]:
         labels = {name: label for label, name in enumerate(self._listing.class_names)}
         root = self._listing.root
+        compiled_decoder()  # before the threads, each of which would trace it
         with ThreadPoolExecutor() as pool:
             inspected = pool.map(lambda picture: inspect(root / picture.path), pictures)
             for row, (picture, facts) in enumerate(zip(pictures, inspected, strict=True)):
@@ -71,11 +72,11 @@ def inspect(path: Path) -> dict:
         content = path.read_bytes()
         facts["digest"] = hashlib.sha256(content).hexdigest()
         with tf.device("CPU:0"):
-            facts["height"], facts["width"], _ = decode_image(tf.constant(content)).shape
+            facts["height"], facts["width"], _ = compiled_decoder()(tf.constant(content)).shape
     except OSError as error:
         facts["problem"] = error.strerror or str(error)
     except tf.errors.OpError as error:
-        facts["problem"] = "empty file" if not content else re.sub(r"\{\{.*?\}\}\s*|\s*\[Op:.*", "", error.message).strip().splitlines()[0]
+        facts["problem"] = decoding_problem(error) if content else "empty file"
     return facts
 
 
@@ -106,9 +107,9 @@ class IndexPart:
 
 def folder_index(listing: Listing, data_dir: str | None) -> tuple[tfds.core.DatasetBuilder, dict[str, IndexPart]]:
     """Return the builder with its index on disk, and the index of each of the folder's own splits."""
-    label = re.sub(r"[^A-Za-z0-9]+", "_", listing.root.name).strip("_") or "folder"
+    label = re.sub(r"[^A-Za-z0-9]+", "_", listing.source.stem).strip("_") or "folder"
     config = FolderConfig(name=f"{label}_{listing.fingerprint}", listing=listing)
-    what = f"the index of {len(listing.pictures):,} pictures in {listing.root}"
+    what = f"the index of {len(listing.pictures):,} pictures in {listing.source}"
     builder = prepare(lambda: CanonFolder(data_dir=data_dir, config=config), what, data_dir)
     return builder, {split: _part(list(read(builder, split))) for split in listing.splits}
 

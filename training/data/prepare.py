@@ -6,7 +6,7 @@ import io
 import logging
 import os
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
 
@@ -63,11 +63,13 @@ def prepare(
     return builder
 
 
-def read(builder: tfds.core.DatasetBuilder, split: str, batch_size: int = 2048) -> Iterator[Batch]:
-    """Yield all examples of a split in batches, in the order in which they were prepared."""
+def read(
+    builder: tfds.core.DatasetBuilder, split: str, batch_size: int = 2048, decoders: Mapping[str, Any] | None = None
+) -> Iterator[Batch]:
+    """Yield all examples of a split in batches, in the order in which they were prepared; `decoders` are those of TFDS."""
     config = tfds.ReadConfig(interleave_cycle_length=1, try_autocache=False, skip_prefetch=True)
     with _quiet():
-        examples = cast(Any, builder).as_dataset(split=split, shuffle_files=False, read_config=config)
+        examples = cast(Any, builder).as_dataset(split=split, shuffle_files=False, read_config=config, decoders=decoders)
     try:
         yield from examples.batch(batch_size).prefetch(1)
     except (tf.errors.DataLossError, tf.errors.InvalidArgumentError, tf.errors.NotFoundError) as error:

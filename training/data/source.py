@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from .stores import ArrayStore, FileStore
+from .stores import Store
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +27,7 @@ class Split:
     labels: np.ndarray = field(repr=False)
     ids: np.ndarray = field(repr=False)
     rows: np.ndarray = field(repr=False)
-    store: ArrayStore | FileStore = field(repr=False)
+    store: Store = field(repr=False)
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -78,7 +78,9 @@ class Split:
 
     def image(self, position: int) -> np.ndarray:
         """Return the picture at `position` as uint8 of shape (H, W, C)."""
-        return next(iter(self.dataset(np.array([position]))))["image"].numpy()
+        row = self.rows[self._checked(np.array([position]))[0]]
+        with tf.device("CPU:0"):
+            return self.store.read(tf.constant(row)).numpy()  # without a pipeline, whose making takes longer than the picture
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,3 +116,13 @@ class Dataset:
     def splits(self) -> Mapping[str, Split]:
         """The splits by name, in the order train, validation, test."""
         return {split.name: split for split in (self.train, self.validation, self.test)}
+
+
+def dataset_of(name: str, class_names: tuple[str, ...], splits: tuple[Split, ...], facts: Mapping[str, Any]) -> Dataset:
+    """Return a data set of a train, a validation and a test split, with their counts among its facts."""
+    counts = {
+        split.name: dict(zip(class_names, np.bincount(split.labels, minlength=len(class_names)).tolist(), strict=True)) for split in splits
+    }
+    train, validation, test = splits
+    store = train.store
+    return Dataset(name, class_names, store.image_shape, store.channels, train, validation, test, facts={**facts, "counts": counts})

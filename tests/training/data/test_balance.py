@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from keras_canon.training.data import class_weights
+from keras_canon.training.data.balance import balance_of
 from keras_canon.zoo import CanonError
 
 
@@ -30,3 +31,18 @@ def test_class_without_examples_is_named():
 def test_label_outside_the_classes_is_refused():
     with pytest.raises(CanonError, match="run from 0 to 2, but the 2 classes are 0 to 1"):
         class_weights(np.array([0, 1, 2]), ["a", "b"])
+
+
+def test_balance_of_names_rare_and_few_classes():
+    with pytest.warns(UserWarning, match="fewer than 5|strongly imbalanced") as caught:
+        weights = balance_of(np.array([0] * 40 + [1] * 4), ["cat", "dog"])
+    assert weights == {"cat": pytest.approx(0.55), "dog": pytest.approx(5.5)}
+    assert [str(item.message) for item in caught] == [
+        "Classes with fewer than 5 training examples are hardly learnt: dog (4).",
+        "The classes are strongly imbalanced: 40 training examples of 'cat' against 4 of 'dog'; class weights of 0.55 and 5.5 make them "
+        'count alike (train.class_weights = "balanced").',
+    ]
+
+
+def test_a_balanced_set_gives_no_weights_and_no_warning():
+    assert balance_of(np.arange(30) % 3, ["a", "b", "c"]) == {}

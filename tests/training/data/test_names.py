@@ -9,7 +9,7 @@ from keras_canon.zoo import CanonError
 
 
 def test_list_is_sorted_and_plain():
-    assert list_datasets() == ["digits", "fashion_mnist", "folder:PATH", "synthetic"]
+    assert list_datasets() == ["csv:PATH", "digits", "fashion_mnist", "folder:PATH", "parquet:PATH", "synthetic", "tfds:NAME"]
 
 
 def test_list_answers_without_heavy_imports():
@@ -27,16 +27,46 @@ def test_list_answers_without_heavy_imports():
 
 
 @pytest.mark.parametrize(
-    ("name", "kind", "argument"),
+    ("name", "kind", "argument", "options"),
     [
-        ("digits", "digits", ""),
-        ("folder:a/b:c", "folder", "a/b:c"),
-        ("synthetic", "synthetic", ""),
-        ("synthetic:classes=3", "synthetic", "classes=3"),
+        ("digits", "digits", "", {}),
+        ("folder:a/b:c", "folder", "a/b:c", {}),
+        ("synthetic", "synthetic", "", {}),
+        ("synthetic:classes=3", "synthetic", "classes=3", {}),
+        ("fashion_mnist[classes=0-4]", "fashion_mnist", "", {"classes": "0-4"}),
+        ("folder:a[1]/b[per_class=20, unreadable=skip]", "folder", "a[1]/b", {"per_class": "20", "unreadable": "skip"}),
+        ("csv:a.csv[label=kind of bird,file=a=b]", "csv", "a.csv", {"label": "kind of bird", "file": "a=b"}),
+        ("tfds:cifar10:3.0.2", "tfds", "cifar10:3.0.2", {}),
+        ("digits[]", "digits", "", {}),
     ],
 )
-def test_parse(name, kind, argument):
-    assert parse_name(name) == (kind, argument)
+def test_parse(name, kind, argument, options):
+    assert parse_name(name) == (kind, argument, options)
+
+
+def test_a_folder_that_is_called_like_options_is_a_folder(tmp_path):
+    (tmp_path / "photos[per_class=3]").mkdir()
+    assert parse_name(f"folder:{tmp_path}/photos[per_class=3]").options == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("digits[shots=3]", r"'digits' takes classes, per_class in brackets, .* got shots='3'"),
+        ("digits[classes]", "got classes=''"),
+        ("digits[unreadable=skip]", "'digits' takes classes, per_class in brackets"),
+        ("folder:a[label=b]", "takes classes, per_class, unreadable in brackets"),
+        ("csv:a[colour=b]", "takes classes, per_class, unreadable, file, label, split in brackets"),
+        ("digits[per_class=0]", "per_class must be a whole number of at least 1, got '0'"),
+        ("digits[per_class=few]", "got 'few'"),
+        ("csv:", "A list of pictures is named csv:PATH"),
+        ("parquet", "A list of pictures is named parquet:PATH"),
+        ("tfds:", "is named tfds:NAME"),
+    ],
+)
+def test_bad_options_are_refused(name, message):
+    with pytest.raises(CanonError, match=message):
+        parse_name(name)
 
 
 @pytest.mark.parametrize(
@@ -44,11 +74,15 @@ def test_parse(name, kind, argument):
     [
         ("digit", "There is no data set 'digit': did you mean 'digits'?"),
         ("fashion-mnist", "There is no data set 'fashion-mnist': did you mean 'fashion_mnist'?"),
-        ("zzz", "There is no data set 'zzz': allowed: digits, fashion_mnist, folder:PATH, synthetic."),
+        ("zzz", "There is no data set 'zzz': allowed: csv:PATH, digits, fashion_mnist, folder:PATH, parquet:PATH, synthetic, tfds:NAME."),
         ("digits:3", "There is no data set 'digits:3': did you mean 'digits'?"),
         ("folder", "A folder of pictures is named folder:PATH, for example folder:photos."),
         ("folder:", "A folder of pictures is named folder:PATH, for example folder:photos."),
-        (3, "A data set is named by a string, one of digits, fashion_mnist, folder:PATH, synthetic, got 3."),
+        (
+            3,
+            "A data set is named by a string, one of csv:PATH, digits, fashion_mnist, folder:PATH, parquet:PATH, synthetic, tfds:NAME, "
+            "got 3.",
+        ),
     ],
 )
 def test_unknown_name_gives_the_nearest(name, message):
