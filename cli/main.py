@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from . import demo, doctor, evaluate, export, models, predict, serve, train
+from . import compare, demo, doctor, evaluate, explain, export, features, finetune, inspect, models, predict, serve, train, tune
 from .console import run_command
 
 app = typer.Typer(
@@ -20,10 +20,16 @@ app.command("list")(models.list_command)
 app.command("info")(models.info_command)
 app.command("demo")(demo.demo)
 app.command("train")(train.train)
+app.command("finetune")(finetune.finetune)
+app.command("tune")(tune.tune)
+app.command("compare")(compare.compare)
 app.command("evaluate")(evaluate.evaluate)
 app.command("predict")(predict.predict)
+app.command("explain")(explain.explain)
+app.command("features")(features.features)
 app.command("doctor")(doctor.doctor)
 app.command("export")(export.export)
+app.command("inspect")(inspect.inspect)
 app.command("serve")(serve.serve)
 
 

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from ..zoo import info, list_models
 from ..zoo.cards import shape_walk
@@ -36,11 +37,13 @@ def list_command(
         return
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
     for title in ("name", "year", "parameters", "mult-adds", "input", "weights"):
-        table.add_column(title, justify="right" if title in ("parameters", "mult-adds") else "left", no_wrap=True)
+        # on a narrow terminal the tags of weights are cut, and nothing else
+        table.add_column(title, justify="right" if title in ("parameters", "mult-adds") else "left", no_wrap=title != "weights")
     for row in rows:
         weights = ", ".join(record.tag for record in row.weights) or "-"
         shape = "x".join("any" if size is None else str(size) for size in row.input_shape)
-        table.add_row(row.name, str(row.year), f"{row.trainable_parameters:,}", _macs(row.gmacs), shape, weights)
+        tags = Text(weights, no_wrap=True, overflow="ellipsis")
+        table.add_row(row.name, str(row.year), f"{row.trainable_parameters:,}", _macs(row.gmacs), shape, tags)
     Console().print(table)
     if not rows:
         Console(stderr=True).print(f"No model matches {pattern!r} with these filters; `canon list` without arguments shows all.")
@@ -118,7 +121,7 @@ def _published(record: WeightsRecord) -> list[tuple[str, str]]:
     return [
         ("weights", f"{record.tag} ({record.licence}{accuracy}; {checked})"),
         ("", record.url),
-        ("", f"input {_preparation(record.preprocessing)}"),
+        *([("", f"input {_preparation(record.preprocessing)}")] if record.preprocessing else []),
     ]
 
 

@@ -13,7 +13,7 @@ from .console import load_tensorflow
 
 def predict(
     model: Annotated[Path, typer.Argument(help="Folder of a run, or a .keras file.")],
-    images: Annotated[list[Path], typer.Argument(help="Image files: JPEG, PNG, GIF or BMP.")],
+    images: Annotated[list[Path], typer.Argument(help="Image files: JPEG, PNG, GIF, BMP or WebP.")],
     top: Annotated[int, typer.Option(min=1, help="Classes to show for each image.")] = 3,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
@@ -22,12 +22,13 @@ def predict(
     Example: canon predict runs/lenet5_digits digit.png --top 5
     """
     load_tensorflow()
+    from ..training.auxiliary import main_output
     from ..training.evaluation import load_trained
     from ..zoo.labels import decode
     from ..zoo.preprocessing import preprocess
 
     trained, _ = load_trained(model)
-    logits = trained.predict(preprocess(images, trained), verbose=0)
+    logits = main_output(trained.predict(preprocess(images, trained), verbose=0))
     answers = decode(logits, trained, top=top)
     if as_json:
         rows = [{"image": str(path), "classes": dict(row)} for path, row in zip(images, answers, strict=True)]

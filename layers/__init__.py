@@ -3,6 +3,7 @@
 from .activations import gelu_tanh, scaled_tanh
 from .adaptive_pooling import AdaptiveAveragePooling2D, AdaptiveMaxPooling2D
 from .additive_attention import AdditiveAttention
+from .attention_decoder import AttentionDecoder
 from .attention_masks import causal_mask
 from .auxiliary_head import AuxiliaryHead
 from .bidirectional import Bidirectional
@@ -63,6 +64,7 @@ from .rotary import RotaryEmbedding
 from .rounded_width import rounded_width
 from .scaled_dot_product_attention import scaled_dot_product_attention
 from .scheduled_dropout import ScheduledDropout
+from .segment_embedding import SegmentEmbedding
 from .sinusoidal_position import SinusoidalPositionEncoding
 from .spatial_pooling import SpatialPooling2D
 from .squeeze_excite import SqueezeExcite
@@ -82,6 +84,7 @@ __all__ = [
     "AdaptiveAveragePooling2D",
     "AdaptiveMaxPooling2D",
     "AdditiveAttention",
+    "AttentionDecoder",
     "AuxiliaryHead",
     "Bidirectional",
     "BottleneckResidualBlock",
@@ -145,6 +148,7 @@ __all__ = [
     "ResidualBlock",
     "RotaryEmbedding",
     "ScheduledDropout",
+    "SegmentEmbedding",
     "SinusoidalPositionEncoding",
     "SpatialPooling2D",
     "SqueezeExcite",

@@ -86,7 +86,9 @@ class Bidirectional(keras.layers.Layer):
         self.forward_layer.reset_state()
         self.backward_layer.reset_state()
 
-    def call(self, sequences, initial_state=None, mask=None, training=None):
+    def call(self, sequences, initial_state=None, mask=None, training=None, sequences_mask=None):
+        # next to states Keras fills in the mask of the sequences under this name only
+        mask = sequences_mask if mask is None else mask
         states = (None, None)
         if initial_state is not None:
             half = len(initial_state) // 2

@@ -25,6 +25,7 @@ class FeedForward(keras.layers.Layer):
         use_bias: biases in all projections.
         kernel_initializer, bias_initializer: initialisers of the projections; each gets one of its own.
         kernel_regularizer: regulariser of the kernels.
+        output_initializer: initialiser of W_2; None is `kernel_initializer`.
 
     Input shape:
         (B, ..., width)
@@ -57,6 +58,7 @@ class FeedForward(keras.layers.Layer):
         kernel_initializer="glorot_uniform",
         bias_initializer="zeros",
         kernel_regularizer=None,
+        output_initializer=None,
         **kwargs,
     ):
         super().__init__(**kwargs)
@@ -69,17 +71,18 @@ class FeedForward(keras.layers.Layer):
         self.kernel_initializer = keras.initializers.get(kernel_initializer)
         self.bias_initializer = keras.initializers.get(bias_initializer)
         self.kernel_regularizer = keras.regularizers.get(kernel_regularizer)
+        self.output_initializer = keras.initializers.get(output_initializer)
         self.supports_masking = True
         self.hidden_projection = self._projection(self.feedforward_dim, "hidden")
         self.gate_projection = self._projection(self.feedforward_dim, "gate") if self.gated else None
-        self.output_projection = self._projection(self.model_dim, "output")
+        self.output_projection = self._projection(self.model_dim, "output", self.output_initializer)
         self.dropout_layer = keras.layers.Dropout(self.dropout, dtype=self.dtype_policy, name="dropout")
 
-    def _projection(self, units, name):
+    def _projection(self, units, name, initializer=None):
         return keras.layers.Dense(
             units,
             use_bias=self.use_bias,
-            kernel_initializer=fresh_initializer(self.kernel_initializer),
+            kernel_initializer=fresh_initializer(initializer or self.kernel_initializer),
             bias_initializer=fresh_initializer(self.bias_initializer),
             kernel_regularizer=self.kernel_regularizer,
             dtype=self.dtype_policy,
@@ -118,4 +121,5 @@ class FeedForward(keras.layers.Layer):
             "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
             "bias_initializer": keras.initializers.serialize(self.bias_initializer),
             "kernel_regularizer": keras.regularizers.serialize(self.kernel_regularizer),
+            "output_initializer": keras.initializers.serialize(self.output_initializer),
         }

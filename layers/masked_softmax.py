@@ -37,11 +37,16 @@ def masked_softmax(scores, mask=None):
     precise = keras.backend.result_type(dtype, "float32")
     scores = keras.ops.cast(scores, precise)
     if mask is None:
-        return keras.ops.cast(keras.ops.softmax(scores, axis=-1), dtype)
+        return keras.ops.cast(_softmax(scores), dtype)
     # A difference costs a third of a choice (`where`) on a CPU, where the mask is broadcast over batch or heads. It is not a
     # sum because TensorFlow fuses (product, scale, sum) on a CPU into a kernel that is a thousand times slower for a sum
     # with shape (1, 1, T, S), which a causal mask has.
-    weights = keras.ops.softmax(scores - keras.ops.where(mask, keras.ops.zeros((), precise), HIDDEN), axis=-1)
+    weights = _softmax(scores - keras.ops.where(mask, keras.ops.zeros((), precise), HIDDEN))
     # Only a row without any allowed entry is changed by this: all its scores are equally low.
     weights = weights * keras.ops.cast(keras.ops.any(mask, axis=-1, keepdims=True), precise)
     return keras.ops.cast(weights, dtype)
+
+
+def _softmax(scores):
+    # Keras warns of an axis of size 1, which here is a sequence of one step and no mistake
+    return keras.ops.exp(scores - scores) if scores.shape[-1] == 1 else keras.ops.softmax(scores, axis=-1)

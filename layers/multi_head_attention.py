@@ -39,6 +39,7 @@ class MultiHeadAttention(keras.layers.Layer):
         rotary_base: base of a rotary position embedding of queries and keys (10000 in its paper); None has none.
         rotary_pairing: `pairing` of that `RotaryEmbedding`.
         kernel_initializer, bias_initializer: initialisers of the projections; each gets one of its own.
+        output_initializer: initialiser of the kernel of W^O; None is `kernel_initializer`.
         kernel_regularizer: regulariser of the four kernels.
         seed: seed of the dropout.
 
@@ -91,6 +92,7 @@ class MultiHeadAttention(keras.layers.Layer):
         bias_initializer="zeros",
         kernel_regularizer=None,
         seed=None,
+        output_initializer=None,
         **kwargs,
     ):
         super().__init__(**kwargs)
@@ -111,6 +113,7 @@ class MultiHeadAttention(keras.layers.Layer):
         self.rotary_pairing = one_of("rotary_pairing", rotary_pairing, ("interleaved", "halves"))
         self.kernel_initializer = keras.initializers.get(kernel_initializer)
         self.bias_initializer = keras.initializers.get(bias_initializer)
+        self.output_initializer = keras.initializers.get(output_initializer)
         self.kernel_regularizer = keras.regularizers.get(kernel_regularizer)
         self.seed = seed
         self.seed_generator = keras.random.SeedGenerator(seed)
@@ -122,18 +125,18 @@ class MultiHeadAttention(keras.layers.Layer):
         self.query_projection = self._projection(self.num_heads * self._key_dim, self.use_bias, "query")
         self.key_projection = self._projection(self._heads * self._key_dim, self.use_bias, "key")
         self.value_projection = self._projection(self._heads * self._value_dim, self.use_bias, "value")
-        self.output_projection = self._projection(self.model_dim, self.use_output_bias, "output")
+        self.output_projection = self._projection(self.model_dim, self.use_output_bias, "output", self.output_initializer)
         self.rotary = None
         if self.rotary_base is not None:
             if self._key_dim % 2:
                 raise ValueError(f"key_dim must be even with rotary positions, got {self._key_dim}.")
             self.rotary = RotaryEmbedding(self.rotary_base, self.rotary_pairing, dtype=self.dtype_policy, name="rotary")
 
-    def _projection(self, units, use_bias, name):
+    def _projection(self, units, use_bias, name, initializer=None):
         return keras.layers.Dense(
             units,
             use_bias=use_bias,
-            kernel_initializer=fresh_initializer(self.kernel_initializer),
+            kernel_initializer=fresh_initializer(initializer or self.kernel_initializer),
             bias_initializer=fresh_initializer(self.bias_initializer),
             kernel_regularizer=self.kernel_regularizer,
             dtype=self.dtype_policy,
@@ -154,8 +157,10 @@ class MultiHeadAttention(keras.layers.Layer):
             self.rotary.build((query_shape[0], self.num_heads, query_shape[1], self._key_dim))
 
     def initial_cache(self, batch_size, max_length):
-        """Return an empty cache for `max_length` steps of `batch_size` rows."""
-        batch_size, max_length = positive_integer("batch_size", batch_size), positive_integer("max_length", max_length)
+        """Return an empty cache for `max_length` steps of `batch_size` rows, an integer or a scalar tensor."""
+        if not keras.ops.is_tensor(batch_size):
+            batch_size = positive_integer("batch_size", batch_size)
+        max_length = positive_integer("max_length", max_length)
         return empty_cache(batch_size, max_length, self._heads, self._key_dim, self._value_dim, self.compute_dtype)
 
     def call(
@@ -249,4 +254,5 @@ class MultiHeadAttention(keras.layers.Layer):
             "bias_initializer": keras.initializers.serialize(self.bias_initializer),
             "kernel_regularizer": keras.regularizers.serialize(self.kernel_regularizer),
             "seed": self.seed,
+            "output_initializer": keras.initializers.serialize(self.output_initializer),
         }

@@ -63,7 +63,9 @@ class RecurrentLayer(keras.layers.Layer):
         if self.memory is not None:
             self.memory.reset()
 
-    def call(self, sequences, initial_state=None, mask=None, training=None):
+    def call(self, sequences, initial_state=None, mask=None, training=None, sequences_mask=None):
+        # next to states Keras fills in the mask of the sequences under this name only
+        mask = sequences_mask if mask is None else mask
         states = self._start(sequences, initial_state)
         if self.input_dropout is not None:
             sequences = self.input_dropout(sequences, training=training)
@@ -78,6 +80,8 @@ class RecurrentLayer(keras.layers.Layer):
         states = [keras.ops.cast(item, dtype) for item in states]
         sequences = keras.ops.cast(sequences, dtype)
         outputs, states = scan(mode, self.kernel(*weights), sequences, states, mask, self.return_sequences)
+        if outputs is not None:
+            outputs.set_shape((*sequences.shape[:2], self.cell.units))  # a loop forgets how many steps it ran
         return self._finish(outputs, states, mask)
 
     def _start(self, sequences, initial_state):

@@ -101,7 +101,9 @@ class StackedRNN(keras.layers.Layer):
         for layer in self.layers:
             layer.reset_state()
 
-    def call(self, sequences, initial_state=None, mask=None, training=None):
+    def call(self, sequences, initial_state=None, mask=None, training=None, sequences_mask=None):
+        # next to states Keras fills in the mask of the sequences under this name only
+        mask = sequences_mask if mask is None else mask
         states = self._cut(tuple(sequences.shape), initial_state)
         outputs, final = sequences, []
         for index, (layer, initial) in enumerate(zip(self.layers, states, strict=True)):

@@ -10,7 +10,7 @@ class TokenEmbedding(keras.layers.Layer):
     """Look up the vector of each token, or in reverse compare vectors with those of all tokens.
 
     y_t = s E[token_t],  s = sqrt(d_model) with `scale`, else 1        (1)
-    logits_t = x_t E^T  (reverse)        (2)
+    logits_t = x_t E^T + b  (reverse)        (2)
 
     One table E serves both ends of a language model: `hidden = embedding(tokens)`, ..., `logits = embedding(hidden,
     reverse=True)`. The factor s applies to the look-up only.
@@ -21,6 +21,7 @@ class TokenEmbedding(keras.layers.Layer):
         scale: multiply by sqrt(d_model), as Vaswani et al. do.
         mask_zero: token 0 is padding: the look-up gives a mask that is False there.
         embeddings_initializer: initialiser of E.
+        use_output_bias: b, a number for each token in reverse, as BERT's masked language model has; without it b is 0.
 
     Call arguments:
         inputs: integer tokens, or in reverse vectors.
@@ -48,25 +49,39 @@ class TokenEmbedding(keras.layers.Layer):
         (2, 5, 100)
     """
 
-    def __init__(self, vocabulary_size, model_dim, scale=False, mask_zero=False, embeddings_initializer="uniform", **kwargs):
+    def __init__(
+        self,
+        vocabulary_size,
+        model_dim,
+        scale=False,
+        mask_zero=False,
+        embeddings_initializer="uniform",
+        use_output_bias=False,
+        **kwargs,
+    ):
         super().__init__(**kwargs)
         self.vocabulary_size = positive_integer("vocabulary_size", vocabulary_size)
         self.model_dim = positive_integer("model_dim", model_dim)
         self.scale = bool(scale)
         self.mask_zero = bool(mask_zero)
         self.embeddings_initializer = keras.initializers.get(embeddings_initializer)
+        self.use_output_bias = bool(use_output_bias)
         self.supports_masking = True
 
     def build(self, input_shape=None):
         self.embeddings = self.add_weight(
             name="embeddings", shape=(self.vocabulary_size, self.model_dim), initializer=self.embeddings_initializer
         )
+        self.output_bias = None
+        if self.use_output_bias:
+            self.output_bias = self.add_weight(name="output_bias", shape=(self.vocabulary_size,), initializer="zeros")
 
     def call(self, inputs, reverse=False):
         if reverse:
             if inputs.shape[-1] != self.model_dim:
                 raise ValueError(f"In reverse the input must have width model_dim={self.model_dim}, got {inputs.shape[-1]}.")
-            return keras.ops.matmul(inputs, keras.ops.transpose(self.embeddings))
+            logits = keras.ops.matmul(inputs, keras.ops.transpose(self.embeddings))
+            return logits if self.output_bias is None else logits + self.output_bias
         if not _holds_integers(inputs):
             raise ValueError(f"Tokens must be integers, got {keras.backend.standardize_dtype(inputs.dtype)}; give keras.Input a dtype.")
         tokens = keras.ops.cast(inputs, keras.backend.result_type(inputs.dtype, "int32"))  # no look-up by 8 or 16 bits
@@ -91,6 +106,7 @@ class TokenEmbedding(keras.layers.Layer):
             "scale": self.scale,
             "mask_zero": self.mask_zero,
             "embeddings_initializer": keras.initializers.serialize(self.embeddings_initializer),
+            "use_output_bias": self.use_output_bias,
         }
 
 

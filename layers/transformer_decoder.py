@@ -36,6 +36,8 @@ class TransformerDecoderBlock(keras.layers.Layer):
         num_key_value_heads: fewer key and value heads than query heads in the self attention.
         rotary_base: base of rotary positions in the self attention; None has none.
         kernel_initializer: initialiser of all kernels; each gets one of its own.
+        residual_initializer: initialiser of the kernels whose output is added to the residual sum (GPT-2 makes them smaller); None
+            is `kernel_initializer`.
 
     Call arguments:
         inputs: x.
@@ -83,6 +85,7 @@ class TransformerDecoderBlock(keras.layers.Layer):
         num_key_value_heads=None,
         rotary_base=None,
         kernel_initializer="glorot_uniform",
+        residual_initializer=None,
         **kwargs,
     ):
         super().__init__(**kwargs)
@@ -101,6 +104,7 @@ class TransformerDecoderBlock(keras.layers.Layer):
         self.num_key_value_heads = num_key_value_heads
         self.rotary_base = rotary_base
         self.kernel_initializer = keras.initializers.get(kernel_initializer)
+        self.residual_initializer = keras.initializers.get(residual_initializer)
         self.supports_masking = True
         self.attention = self._attention("self_attention", causal=True, num_key_value_heads=num_key_value_heads, rotary_base=rotary_base)
         self.memory_attention = self._attention("cross_attention") if self.cross_attention else None
@@ -112,6 +116,7 @@ class TransformerDecoderBlock(keras.layers.Layer):
             dropout=self.feedforward_dropout,
             use_bias=self.use_bias,
             kernel_initializer=fresh_initializer(self.kernel_initializer),
+            output_initializer=fresh_initializer(self.residual_initializer),
             dtype=self.dtype_policy,
             name="feedforward",
         )
@@ -132,6 +137,7 @@ class TransformerDecoderBlock(keras.layers.Layer):
             use_output_bias=self.use_bias,
             rotary_base=rotary_base,
             kernel_initializer=fresh_initializer(self.kernel_initializer),
+            output_initializer=fresh_initializer(self.residual_initializer),
             dtype=self.dtype_policy,
             name=name,
         )
@@ -202,4 +208,5 @@ class TransformerDecoderBlock(keras.layers.Layer):
             "num_key_value_heads": self.num_key_value_heads,
             "rotary_base": self.rotary_base,
             "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
+            "residual_initializer": keras.initializers.serialize(self.residual_initializer),
         }

@@ -4,21 +4,40 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .bundle import Bundle, Manifest, Signature, TensorSpec
+    from .bundle import Bundle, Manifest, Measurement, Signature, TensorSpec
+    from .inspection import Inspection, inspect
+    from .limits import Limits
     from .saved_model import export
     from .servable import Servable, load
     from .server import Server
 
-__all__ = ["Bundle", "Manifest", "Servable", "Server", "Signature", "TensorSpec", "export", "load"]
+__all__ = [
+    "Bundle",
+    "Inspection",
+    "Limits",
+    "Manifest",
+    "Measurement",
+    "Servable",
+    "Server",
+    "Signature",
+    "TensorSpec",
+    "export",
+    "inspect",
+    "load",
+]
 
 _HOMES = {
     "Bundle": "bundle",
+    "Inspection": "inspection",
+    "Limits": "limits",
     "Manifest": "bundle",
+    "Measurement": "bundle",
     "Servable": "servable",
     "Server": "server",
     "Signature": "bundle",
     "TensorSpec": "bundle",
     "export": "saved_model",
+    "inspect": "inspection",
     "load": "servable",
 }
 

@@ -3,7 +3,7 @@
 import dataclasses
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +59,33 @@ class Signature:
 
 
 @dataclass(frozen=True)
+class Measurement:
+    """What was written, beside the float32 model as it was given, on the data of the export.
+
+    Args:
+        what: the file and its precision, such as "saved_model bfloat16".
+        examples: rows of data.
+        difference: the largest difference of an output, as a share of that output's largest absolute value.
+        agreement: share of the rows with the same most likely class; None where there are no classes.
+        accuracy: share of the rows with the right class; None without targets.
+        float32_accuracy: the same of the float32 model.
+        batch: rows that were timed together.
+        milliseconds: median time for such a batch.
+        float32_milliseconds: the same of the float32 model, measured in turn with it.
+    """
+
+    what: str
+    examples: int
+    difference: float
+    agreement: float | None
+    accuracy: float | None
+    float32_accuracy: float | None
+    batch: int
+    milliseconds: float
+    float32_milliseconds: float
+
+
+@dataclass(frozen=True)
 class Manifest:
     """What a bundle says about itself, in `manifest.json`.
 
@@ -74,6 +101,9 @@ class Manifest:
         ops: every kind of TensorFlow op in the graph, sorted.
         files: path -> SHA-256 of every other file of the bundle.
         versions: package -> version that wrote it.
+        precision: of the arithmetic: "float32", "bfloat16" or "int8" (the LiteRT file).
+        formats: other format -> its file.
+        measurements: accuracy and speed beside the float32 model, when the export was given data.
     """
 
     name: str
@@ -87,6 +117,9 @@ class Manifest:
     ops: tuple[str, ...]
     files: dict[str, str]
     versions: dict[str, str]
+    precision: str = "float32"
+    formats: dict[str, str] = field(default_factory=dict)
+    measurements: tuple[Measurement, ...] = ()
 
     def to_json(self) -> str:
         """Return the text of `manifest.json`."""
@@ -159,6 +192,12 @@ def find_bundle(path: Path) -> Path:
     if not (folder / MANIFEST).is_file():
         raise CanonError(f"{str(folder)!r} has no {MANIFEST}: export the model with serving.export.")
     return folder
+
+
+def hash_files(folder: Path) -> dict[str, str]:
+    """Return path -> SHA-256 of every file of a folder but its manifest."""
+    files = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+    return {name: sha256(folder / name) for name in files if name != MANIFEST}
 
 
 def sha256(path: Path) -> str:

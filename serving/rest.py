@@ -6,6 +6,7 @@ Reference: TensorFlow Serving, "RESTful API", https://www.tensorflow.org/tfx/ser
 import base64
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -18,18 +19,43 @@ from .tensors import from_json
 Form = Literal["instances", "inputs"]
 
 
+@dataclass(frozen=True)
+class PredictRequest:
+    """A predict request that was read: which signature, in which form, on what.
+
+    Args:
+        signature: name of the signature.
+        form: "instances" for the row form, "inputs" for the column form; the reply has the same.
+        arrays: the inputs, with the signature's types and shapes.
+    """
+
+    signature: str
+    form: Form
+    arrays: dict[str, np.ndarray]
+
+
 def answer(servable: Servable, body: bytes) -> bytes:
-    """Answer the body of a predict request with the body of the reply.
+    """Answer the body of a predict request with the body of the reply, in this thread and by itself.
 
     Raises:
         RequestError: when the request cannot be answered.
+    """
+    request = read_request(servable, body)
+    return write_reply(servable.run(request.signature, request.arrays), request.form)
+
+
+def read_request(servable: Servable, body: bytes) -> PredictRequest:
+    """Read the body of a predict request.
+
+    Raises:
+        RequestError: when it is not one that the servable can answer.
     """
     request = _parse(body)
     name = _signature_name(request)
     signature = servable.signature(name)
     form = _form(request)
     arrays = _rows(request[form], signature, name) if form == "instances" else _columns(request[form], signature, name)
-    return _reply(servable.run(name, arrays), form)
+    return PredictRequest(name, form, arrays)
 
 
 def describe(servable: Servable) -> dict[str, Any]:
@@ -65,9 +91,11 @@ def _parse(body: bytes) -> dict[str, Any]:
     if not body.strip():
         raise RequestError('The request has no body: send a JSON object such as {"instances": [...]}.')
     try:
-        request = json.loads(body)
+        request = json.loads(body, parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:
         raise RequestError(f"The request is not valid JSON: {error.msg} at line {error.lineno}, column {error.colno}.") from error
+    except RequestError:
+        raise
     except RecursionError as error:
         raise RequestError("The request is nested too deeply.") from error
     except ValueError as error:  # bytes that are no text, or a whole number of thousands of digits
@@ -75,6 +103,10 @@ def _parse(body: bytes) -> dict[str, Any]:
     if not isinstance(request, dict):
         raise RequestError(f'The request must be a JSON object such as {{"instances": [...]}}, got {_json_type(request)}.')
     return request
+
+
+def _refuse_constant(text: str) -> Any:
+    raise RequestError(f"The request is not valid JSON: it holds {text}, which JSON cannot say.")
 
 
 def _json_type(value: Any) -> str:
@@ -134,7 +166,12 @@ def _is_named(value: Any) -> bool:
     return isinstance(value, dict) and not (set(value) == {"b64"} and isinstance(value["b64"], str))
 
 
-def _reply(outputs: dict[str, np.ndarray], form: Form) -> bytes:
+def write_reply(outputs: dict[str, np.ndarray], form: Form) -> bytes:
+    """Write the body of the reply.
+
+    Raises:
+        RequestError: when an output cannot be said in JSON, or has no rows for the row form.
+    """
     for name, array in outputs.items():
         if array.dtype.kind == "f" and not np.isfinite(array).all():
             raise RequestError(f"Output {name!r} holds NaN or infinity, which JSON cannot say: look at the input and the weights.", 500)

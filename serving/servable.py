@@ -8,24 +8,26 @@ import numpy as np
 import tensorflow as tf
 
 from ..zoo.errors import CanonError
-from .bundle import Bundle, Manifest, Signature, read_bundle
+from .bundle import MANIFEST, Bundle, Manifest, Signature, read_bundle
 from .errors import RequestError, not_found
+from .inspection import check_safe, find_saved_model, foreign_bundle
 from .tensors import from_array
 
 DEFAULT_SIGNATURE = "serving_default"
 
 
-def load(path: str | Path) -> "Servable":
-    """Load a bundle.
+def load(path: str | Path, *, allow_unsafe_ops: bool = False) -> "Servable":
+    """Load a bundle, or a SavedModel that came from elsewhere.
 
     Args:
-        path: NAME/VERSION, or NAME/ for its newest version.
+        path: NAME/VERSION, or NAME/ for its newest version; or the folder of a SavedModel without a manifest.
+        allow_unsafe_ops: True to load also a SavedModel whose ops reach files, the network or Python.
 
     Returns:
         the servable.
 
     Raises:
-        CanonError: when there is no bundle, or it is damaged.
+        CanonError: when there is none, it is damaged, or it has such ops.
 
     Example:
         >>> from keras_canon import serving
@@ -33,7 +35,9 @@ def load(path: str | Path) -> "Servable":
         >>> servable.predict(np.zeros((1, 32, 32, 1)))["probabilities"].shape
         (1, 10)
     """
-    return Servable(read_bundle(path))
+    folder = find_saved_model(Path(path))
+    bundle = read_bundle(folder) if (folder / MANIFEST).is_file() else foreign_bundle(folder)
+    return Servable(bundle, allow_unsafe_ops=allow_unsafe_ops)
 
 
 class Servable:
@@ -41,10 +45,13 @@ class Servable:
 
     Args:
         bundle: what `read_bundle` returned.
+        allow_unsafe_ops: True to take also a SavedModel whose ops reach files, the network or Python.
     """
 
-    def __init__(self, bundle: Bundle):
+    def __init__(self, bundle: Bundle, *, allow_unsafe_ops: bool = False):
         self._bundle = bundle
+        if not allow_unsafe_ops:
+            check_safe(bundle.path)
         try:
             self._loaded = tf.saved_model.load(str(bundle.path))
         except (OSError, ValueError, tf.errors.OpError) as error:

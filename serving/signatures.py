@@ -1,21 +1,43 @@
 """The functions of a bundle: from a functional Keras model to TensorFlow functions with named inputs and outputs."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import keras
 import tensorflow as tf
 
 from ..zoo.errors import CanonError
+from ..zoo.feature_maps import features as feature_maps
+from ..zoo.model import Model
 from ..zoo.preprocessing import apply_preprocessing, decode_image
 from ..zoo.records import Preprocessing
 
 IMAGES, IMAGES_BYTES, LOGITS, PROBABILITIES = "images", "images_bytes", "logits", "probabilities"
 
 
-def build_signatures(model: keras.Model, preprocessing: Preprocessing | None) -> dict[str, Any]:
-    """Trace the signatures `serving_default` and, where there is a preprocessing, `bytes`.
+@dataclass(frozen=True)
+class Plan:
+    """What a bundle will compute: the model in float32, and the names and types at its door.
+
+    Args:
+        model: functional model; its outputs are followed by the features that are not outputs themselves.
+        specs: type, shape and name of each input.
+        outputs: names of the model's own outputs.
+        features: name of the feature -> position among the outputs of `model`.
+        preprocessing: how an encoded image becomes the model's input.
+    """
+
+    model: keras.Model
+    specs: tuple[tf.TensorSpec, ...]
+    outputs: tuple[str, ...]
+    features: dict[str, int]
+    preprocessing: Preprocessing | None
+
+
+def plan_signatures(model: keras.Model, preprocessing: Preprocessing | None) -> Plan:
+    """Name the inputs and outputs of a model.
 
     A single image input is called `images`; other inputs keep the names of their tensors. Outputs keep the keys of a dict or the
     names of their layers. A model with `logits` as its one output also gives `probabilities`.
@@ -24,23 +46,57 @@ def build_signatures(model: keras.Model, preprocessing: Preprocessing | None) ->
         model: a functional model.
         preprocessing: how an encoded image becomes the model's input.
 
-    Returns:
-        name -> concrete function.
-
     Raises:
         CanonError: when the model has no fixed inputs and outputs, or the preprocessing does not fit its input.
     """
-    model = _functional(model)
-    specs = _input_specs(model)
-    output_names = _output_names(model)
+    functional = _functional(model)
+    specs = tuple(_input_specs(functional))
+    if preprocessing is not None:
+        _check_fit(functional, specs, preprocessing)
+    outputs = tuple(_output_names(functional))
+    tensors = keras.tree.flatten(functional.output)
+    features = {}
+    for name, tensor in _feature_tensors(functional).items():
+        known = next((index for index, other in enumerate(tensors) if other is tensor), None)
+        if known is None:
+            known = len(tensors)
+            tensors.append(tensor)
+        features[name] = known
+    whole = in_float32(keras.Model(functional.input, tensors, name=functional.name))
+    return Plan(whole, specs, outputs, features, preprocessing)
 
-    @tf.function(input_signature=specs)
+
+def trace_core(plan: Plan) -> Any:
+    """Trace the model: a concrete function from its inputs to the list of its outputs and features."""
+    known = keras.tree.flatten(plan.model.input)
+    specs = [tf.TensorSpec(spec.shape, tensor.dtype, spec.name) for spec, tensor in zip(plan.specs, known, strict=True)]
+
+    @tf.function(autograph=False)
+    def core(*tensors):
+        return keras.tree.flatten(plan.model(keras.tree.pack_sequence_as(plan.model.input, list(tensors)), training=False))
+
+    return core.get_concrete_function(*specs)
+
+
+def build_signatures(plan: Plan, core: Callable[..., list[tf.Tensor]]) -> dict[str, Any]:
+    """Trace the signatures `serving_default` and, where they apply, `bytes` and `features`; each calls the core.
+
+    Args:
+        plan: names and types.
+        core: a function from the model's inputs to the list of its outputs and features.
+
+    Returns:
+        name -> concrete function.
+    """
+
+    @tf.function(autograph=False, input_signature=plan.specs)
     def forward(*tensors):
-        return _forward(model, output_names, tensors)
+        values = at_door(plan, core, tensors)
+        return name_outputs(plan, values)
 
     signatures = {"serving_default": forward.get_concrete_function()}
+    preprocessing = plan.preprocessing
     if preprocessing is not None:
-        _check_fit(model, specs, preprocessing)
         shape = (*preprocessing.size, preprocessing.channels)
 
         def from_bytes(encoded):
@@ -49,11 +105,63 @@ def build_signatures(model: keras.Model, preprocessing: Preprocessing | None) ->
                 encoded,
                 fn_output_signature=tf.TensorSpec(shape, "float32"),
             )
-            return forward(images)  # the same trace: one graph of the model for both
+            return forward(images)
 
         strings = tf.TensorSpec((None,), "string", name=IMAGES_BYTES)
-        signatures["bytes"] = tf.function(from_bytes).get_concrete_function(strings)
+        signatures["bytes"] = tf.function(from_bytes, autograph=False).get_concrete_function(strings)
+    if plan.features:
+
+        @tf.function(autograph=False, input_signature=plan.specs)
+        def features(*tensors):
+            values = at_door(plan, core, tensors)
+            return {name: values[position] for name, position in plan.features.items()}
+
+        signatures["features"] = features.get_concrete_function()
     return signatures
+
+
+def name_outputs(plan: Plan, values: Sequence[tf.Tensor]) -> dict[str, tf.Tensor]:
+    """Return the model's own outputs by name, with probabilities beside logits that are alone."""
+    outputs = dict(zip(plan.outputs, values[: len(plan.outputs)], strict=True))
+    if list(outputs) == [LOGITS]:
+        outputs[PROBABILITIES] = tf.nn.softmax(outputs[LOGITS])
+    return outputs
+
+
+def at_door(plan: Plan, core: Callable[..., list[tf.Tensor]], tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+    """Call the core with float32 outside, and with a batch of one row where the given batch is empty."""
+    inputs = keras.tree.flatten(plan.model.input)
+    cast = [tf.cast(tensor, known.dtype) for tensor, known in zip(tensors, inputs, strict=True)]
+    values = core(*(_at_least_one_row(tensor) for tensor in cast))
+    rows = tf.shape(tensors[0])[0]
+    shapes = [tensor.shape for tensor in keras.tree.flatten(plan.model.output)]
+    return [_door_output(value, shape, rows) for value, shape in zip(values, shapes, strict=True)]
+
+
+def in_float32(model: keras.Model) -> keras.Model:
+    """Return the model with float32 arithmetic: itself, or a copy of one that was built under another policy."""
+    if all(layer.compute_dtype == "float32" for layer in model._flatten_layers(include_self=False)):
+        return model
+    config = _float32_config(keras.saving.serialize_keras_object(model))
+    copy = keras.saving.deserialize_keras_object(config)
+    copy.set_weights(model.get_weights())
+    return copy
+
+
+def _float32_config(config: Any) -> Any:
+    if isinstance(config, dict):
+        if config.get("class_name") == "DTypePolicy":
+            return {**config, "config": {**config["config"], "name": "float32"}}
+        return {key: _float32_config(value) for key, value in config.items()}
+    return [_float32_config(value) for value in config] if isinstance(config, list | tuple) else config
+
+
+def _feature_tensors(model: keras.Model) -> dict[str, Any]:
+    """Return the declared feature maps of a model of ours; nothing when it was changed so that they are gone."""
+    try:
+        return dict(feature_maps(model).output) if isinstance(model, Model) else {}
+    except CanonError:
+        return {}
 
 
 def _functional(model: keras.Model) -> keras.Model:
@@ -105,19 +213,6 @@ def _door_type(dtype: str) -> str:
     return "float32" if tf.as_dtype(dtype).is_floating else dtype
 
 
-def _forward(model: keras.Model, output_names: list[str], tensors: Sequence[tf.Tensor]) -> dict[str, tf.Tensor]:
-    """Compute every named output in float32."""
-    inputs = keras.tree.flatten(model.input)
-    cast = [tf.cast(tensor, known.dtype) for tensor, known in zip(tensors, inputs, strict=True)]
-    padded = [_at_least_one_row(tensor) for tensor in cast]
-    results = keras.tree.flatten(model(keras.tree.pack_sequence_as(model.input, padded), training=False))
-    rows = tf.shape(tensors[0])[0]
-    outputs = {name: _door_output(value, rows) for name, value in zip(output_names, results, strict=True)}
-    if list(outputs) == [LOGITS]:
-        outputs[PROBABILITIES] = tf.nn.softmax(outputs[LOGITS])
-    return outputs
-
-
 def _at_least_one_row(tensor: tf.Tensor) -> tf.Tensor:
     """Append a row to an empty batch: TensorFlow's fused convolutions fail on one."""
     if tensor.shape[0] is not None:
@@ -129,13 +224,15 @@ def _at_least_one_row(tensor: tf.Tensor) -> tf.Tensor:
     return padded
 
 
-def _door_output(value: tf.Tensor, rows: tf.Tensor) -> tf.Tensor:
+def _door_output(value: tf.Tensor, shape: tuple[int | None, ...], rows: tf.Tensor) -> tf.Tensor:
     value = tf.cast(value, _door_type(value.dtype.name))
+    # a frozen graph does not always know its shapes
+    value.set_shape(shape)
     # an output without a batch axis of open length has no row to take away
-    return value[:rows] if value.shape.rank and value.shape[0] is None else value
+    return value[:rows] if len(shape) and shape[0] is None else value
 
 
-def _check_fit(model: keras.Model, specs: list[tf.TensorSpec], preprocessing: Preprocessing) -> None:
+def _check_fit(model: keras.Model, specs: Sequence[tf.TensorSpec], preprocessing: Preprocessing) -> None:
     if [spec.name for spec in specs] != [IMAGES]:
         raise CanonError(f"Preprocessing of images needs a model with one image input; {model.name!r} has {[s.name for s in specs]}.")
     given = (*preprocessing.size, preprocessing.channels)

@@ -14,6 +14,8 @@ LEAVES = {
     "depthwise_kernel": ("kernel",),
     "pointwise_kernel": ("kernel",),
 }
+# rules that put several arrays of a recurrent layer together into the weights of a cell
+CELLS = ("elman", "lstm", "gru")
 # layers that the source leaves unnamed: Keras numbers them in the order in which a process makes them
 _UNNAMED = re.compile(r"(conv2d|batch_normalization)(?:_(\d+))?/")
 # counters that no layer of ours needs
@@ -30,16 +32,18 @@ class Rule:
             `{1+1}` the first group plus one (a letter counts as its place in the alphabet), `{part}` a part of a split,
             `{numbered[1]}` the entry of the conversion's `numbered` at the number in the first group (0 when it took no part).
         how: "" derives the layout change from the shapes; "same" keeps the array as it is; "flatten" reorders a dense kernel
-            behind a flattened map of `shape` (channels, height, width); "split" cuts the first axis into `parts`;
+            behind a flattened map of `shape` (channels, height, width); "split" cuts the first axis into `parts`; "split_last" cuts
+            the last one of an array that is stored as ours are; "tied" is an array that is stored a second time and must be equal;
             "absorb_bias" subtracts a convolution's bias from the moving mean of the batch normalisation after it, which is exact
-            in inference; "skip" names arrays that the variant has no use for.
+            in inference; "elman", "lstm" and "gru" gather a recurrent layer's arrays (such as `weight_ih_l0`, which the whole source
+            name must end in) for the cell that `target`, ending in "/", names; "skip" names arrays that the variant has no use for.
         shape: for "flatten".
         parts: for "split", such as ["query", "key", "value"].
     """
 
     source: str
     target: str = ""
-    how: Literal["", "same", "flatten", "split", "absorb_bias", "skip"] = ""
+    how: Literal["", "same", "flatten", "split", "split_last", "tied", "absorb_bias", "elman", "lstm", "gru", "skip"] = ""
     shape: tuple[int, ...] = ()
     parts: tuple[str, ...] = ()
 
@@ -47,7 +51,7 @@ class Rule:
         re.compile(self.source)
         if self.how == "flatten" and len(self.shape) != 3:
             raise ValueError(f"a flatten rule needs shape = [channels, height, width], got {list(self.shape)}")
-        if self.how == "split" and not self.parts:
+        if self.how.startswith("split") and not self.parts:
             raise ValueError("a split rule needs parts")
 
 
@@ -73,7 +77,7 @@ class Conversion:
 
 @dataclass(frozen=True)
 class Move:
-    """Where one source array goes: `targets` are paths of our variables, one for each part of a split."""
+    """Where one source array goes: `targets` are paths of our variables, one for each part of a split, or of a cell."""
 
     name: str
     rule: Rule
@@ -104,7 +108,8 @@ def plan(conversion: Conversion, names: Iterable[str], paths: Iterable[str]) -> 
             if match:
                 rest = counted[match.end() :]
                 parts = rule.parts or ("",)
-                targets = tuple(_target(_fill(rule.target, match, part, conversion.numbered), rest, known) for part in parts)
+                paths = [_fill(rule.target, match, part, conversion.numbered) for part in parts]
+                targets = tuple(paths if rule.how in CELLS else [_target(path, rest, known) for path in paths])
                 moves.append(Move(name, rule, () if rule.how == "skip" else targets))
                 break
         else:

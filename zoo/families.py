@@ -19,7 +19,7 @@ class _Weights:
     url: str
     licence: str
     format: WeightsFormat
-    preprocessing: str
+    preprocessing: str = ""
     hash: str = ""
     application: str = ""
     application_arguments: dict[str, Any] = field(default_factory=dict)
@@ -105,5 +105,5 @@ def _info(name: str, row: _Variant, family: _Family, stem: str, module: str) -> 
 
 
 def _weights(published: _Weights, family: _Family, input_shape: tuple[int, ...]) -> WeightsRecord:
-    preprocessing = family.preprocessing[published.preprocessing].fitted(input_shape)
+    preprocessing = family.preprocessing[published.preprocessing].fitted(input_shape) if published.preprocessing else None
     return WeightsRecord(**{**vars(published), "preprocessing": preprocessing})

@@ -1,8 +1,13 @@
 """Layout changes of weight arrays between frameworks, derived from the two shapes."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
+
+from ..layers import elman_from_torch, gru_from_torch, lstm_from_torch
+
+_CELL_LAYOUTS = {"elman": elman_from_torch, "lstm": lstm_from_torch, "gru": gru_from_torch}
+_CELL_ARRAYS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
 
 
 def torch_to_keras(array: np.ndarray, shape: Sequence[int], leaf: str) -> np.ndarray | None:
@@ -126,3 +131,28 @@ def _resample_grid(table: np.ndarray, side: int, rows: int, columns: int) -> np.
     image = table.reshape(1, side, side, table.shape[-1]).astype("float32")
     resized = tf.image.resize(image, (rows, columns), method="bicubic", antialias=min(rows, columns) < side).numpy()
     return resized.reshape(rows * columns, table.shape[-1]).astype(table.dtype)
+
+
+def recurrent_array(name: str) -> str:
+    """Return which array of a recurrent layer a source name ends in, such as "weight_ih" for `rnn.weight_ih_l0_reverse`; "" for none."""
+    return next((array for array in _CELL_ARRAYS if f"{array}_l" in name.rsplit(".", 1)[-1]), "")
+
+
+def cell_weights(how: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray] | None:
+    """Put the arrays of a torch recurrent layer together into the weights of our cell.
+
+    Args:
+        how: "elman", "lstm" or "gru".
+        arrays: "weight_ih", "weight_hh" and, unless the layer has no biases, "bias_ih" and "bias_hh".
+
+    Returns:
+        name of our weight -> value, or None when an array is missing or has not a shape that goes with the others.
+    """
+    gates = {"elman": 1, "lstm": 4, "gru": 3}[how]
+    hidden = arrays.get("weight_hh")
+    if hidden is None or "weight_ih" not in arrays or hidden.ndim != 2 or hidden.shape[0] != gates * hidden.shape[1]:
+        return None
+    if len(arrays) not in (2, 4) or any(array.shape[:1] != hidden.shape[:1] for array in arrays.values()):
+        return None
+    weights = _CELL_LAYOUTS[how](*(arrays.get(name) for name in _CELL_ARRAYS))
+    return dict(zip(("kernel", "recurrent_kernel", "bias"), weights, strict=False))

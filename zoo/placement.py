@@ -6,9 +6,16 @@ import keras
 import numpy as np
 
 from ..layers import PatchEmbedding
-from .conversion import Conversion, Move, plan
+from .conversion import CELLS, Conversion, Move, plan
 from .errors import CanonError
-from .layouts import adapt_input_channels, resample_positions, torch_to_keras, unflatten_channels_first
+from .layouts import (
+    adapt_input_channels,
+    cell_weights,
+    recurrent_array,
+    resample_positions,
+    torch_to_keras,
+    unflatten_channels_first,
+)
 from .load_report import LoadReport
 from .model import Model
 
@@ -32,6 +39,7 @@ class Placement:
         self.unused: list[str] = []
         self.not_needed: set[str] = set()
         self.biases: list[tuple[str, str]] = []
+        self.tied: list[tuple[str, str]] = []
         images = len(model.inputs) == 1 and len(model.inputs[0].shape) == 4
         kernels = [path for path in self.targets if path.endswith("kernel")] if images else []
         self.stem = kernels[0] if kernels else ""
@@ -55,7 +63,11 @@ class Placement:
         moves, unknown = plan(conversion, self.arrays, self.targets)
         self.unused += unknown
         for move in moves:
-            self._move(move, conversion)
+            if move.rule.how not in CELLS:
+                self._move(move, conversion)
+        self._put_cells([move for move in moves if move.rule.how in CELLS])
+        for name, path in self.tied:
+            self._compare(name, path)
         for name, path in self.biases:
             if path in self.values and self.values[path].shape == self.arrays[name].shape:
                 self.values[path] = self.values[path] - self.arrays[name]
@@ -94,13 +106,46 @@ class Placement:
         if move.rule.how == "absorb_bias":
             self.biases.append((move.name, move.targets[0]))
             return
+        if move.rule.how == "tied":
+            self.tied.append((move.name, move.targets[0]))
+            return
         if move.rule.how == "flatten" and array.ndim == 2 and array.shape[1] == np.prod(move.rule.shape):
             array = unflatten_channels_first(array, *move.rule.shape)
         # uneven pieces fit nowhere, and are reported as such
-        pieces = np.array_split(array, len(move.targets)) if move.rule.how == "split" and array.ndim else [array] * len(move.targets)
-        keep = move.rule.how == "same" or conversion.format == "keras_applications"
+        if move.rule.how.startswith("split") and array.ndim:
+            pieces = np.array_split(array, len(move.targets), axis=0 if move.rule.how == "split" else -1)
+        else:
+            pieces = [array] * len(move.targets)
+        keep = move.rule.how in ("same", "split_last") or conversion.format == "keras_applications"
         for path, piece in zip(move.targets, pieces, strict=True):
             self._put(move.name, path, piece, None if keep else "torch")
+
+    def _compare(self, name: str, path: str) -> None:
+        """Note an array that is stored a second time: the model has one variable for both uses."""
+        if path in self.values and not np.array_equal(self.values[path], self.arrays[name]):
+            raise CanonError(
+                f"{name} differs from the array for {path}, and {self.model.name!r} has one matrix for both: they must be equal."
+            )
+        self.unused.append(name)
+        self.not_needed.add(name)
+
+    def _put_cells(self, moves: list[Move]) -> None:
+        """Put the arrays of each recurrent layer together, and note the weights of its cell."""
+        cells: dict[str, list[Move]] = {}
+        for move in moves:
+            cells.setdefault(move.targets[0], []).append(move)
+        for cell, parts in cells.items():
+            arrays = {recurrent_array(move.name): self.arrays[move.name] for move in parts}
+            weights = cell_weights(parts[0].rule.how, arrays) if len(arrays) == len(parts) else None
+            if weights is None or any(cell + leaf not in self.targets for leaf in weights):
+                self.unused += [move.name for move in parts]
+                continue
+            names = {"kernel": "weight_ih", "recurrent_kernel": "weight_hh", "bias": "bias_ih"}
+            by_array = {recurrent_array(move.name): move.name for move in parts}
+            for leaf, weight in weights.items():
+                self._put(by_array[names[leaf]], cell + leaf, weight)
+            if "bias" in weights and cell + "bias" in self.values:
+                self.loaded.append((by_array["bias_hh"], cell + "bias", weights["bias"].shape))
 
     def _put(self, name: str, path: str, array: np.ndarray, layout: str | None = None) -> None:
         """Note the array for the variable at `path`, after a layout change or an adaptation where one applies."""

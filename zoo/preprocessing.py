@@ -7,25 +7,12 @@ from pathlib import Path
 import numpy as np
 import tensorflow as tf
 
+from .decoding import compiled_decoder, decode_image
 from .errors import CanonError
 from .model import Model
 from .records import Preprocessing
 
 __all__ = ["Preprocessing", "apply_preprocessing", "decode_image", "preprocess"]
-
-
-def decode_image(encoded: tf.Tensor) -> tf.Tensor:
-    """Decode one JPEG, PNG, GIF (first frame) or BMP image.
-
-    Args:
-        encoded: scalar string tensor.
-
-    Returns:
-        uint8 tensor (H, W, 3).
-    """
-    image = tf.io.decode_image(encoded, channels=3, expand_animations=False)
-    image.set_shape((None, None, 3))
-    return image
 
 
 def apply_preprocessing(images: tf.Tensor, preprocessing: Preprocessing) -> tf.Tensor:
@@ -121,12 +108,21 @@ def preprocess(images, model: Model) -> tf.Tensor:
     return tf.stack([_prepare_one(item, record, model.name) for item in items])
 
 
+def read_image(path: str | Path) -> tf.Tensor:
+    """Return the pixels of an image file, uint8 (H, W, 3).
+
+    Raises:
+        CanonError: for a missing or unreadable file.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise CanonError(f"There is no image file {str(path)!r}: give the path of a JPEG, PNG, GIF, BMP or WebP file.")
+    return _decode(path.read_bytes(), repr(str(path)))
+
+
 def _prepare_one(item, record: Preprocessing, name: str) -> tf.Tensor:
     if isinstance(item, str | Path):
-        path = Path(item)
-        if not path.is_file():
-            raise CanonError(f"There is no image file {str(path)!r}: give the path of a JPEG, PNG, GIF or BMP file.")
-        return apply_preprocessing(_decode(path.read_bytes(), repr(str(path))), record)
+        return apply_preprocessing(read_image(item), record)
     if isinstance(item, bytes):
         return apply_preprocessing(_decode(item, f"the {len(item)} bytes given"), record)
     if len(getattr(item, "shape", ())) != 3:
@@ -137,9 +133,9 @@ def _prepare_one(item, record: Preprocessing, name: str) -> tf.Tensor:
 
 def _decode(encoded: bytes, what: str) -> tf.Tensor:
     try:
-        return decode_image(tf.constant(encoded))
+        return compiled_decoder()(tf.constant(encoded))
     except tf.errors.InvalidArgumentError as error:
-        raise CanonError(f"No JPEG, PNG, GIF or BMP image could be read from {what}.") from error
+        raise CanonError(f"No JPEG, PNG, GIF, BMP or WebP image could be read from {what}.") from error
 
 
 def _warn_when_scaled(images, record: Preprocessing, name: str) -> None:

@@ -89,7 +89,7 @@ class WeightsRecord:
         application: for the .h5 files of keras.applications, the function there that builds the network. They list layers in
             order, and names that were counted through the process that wrote them do not tell which layer is which.
         application_arguments: arguments of that function, such as {"alpha": 0.5}.
-        preprocessing: how inputs were prepared in training.
+        preprocessing: how images were prepared in training; None for models of text.
         accuracy: top-1 accuracy, measured by this project, or None where it could not be measured.
         dataset: what the accuracy was measured on.
         labels: name of the class list, as `zoo.class_names` takes it.
@@ -99,7 +99,7 @@ class WeightsRecord:
     url: str
     licence: str
     format: WeightsFormat
-    preprocessing: Preprocessing
+    preprocessing: Preprocessing | None = None
     hash: str = ""
     application: str = ""
     application_arguments: Mapping[str, Any] = field(default_factory=dict)

@@ -116,7 +116,7 @@ def create(
     if published is not None:
         from .pretrained import load_published
 
-        load_published(model, published, published.preprocessing.fitted(shape), skip_head)
+        load_published(model, published, skip_head)
     elif weights is not None:
         from .loading import load_weights
 

@@ -11,6 +11,7 @@ from keras_canon.layers import (
     PatchEmbedding,
     RelativePositionBias,
     RotaryEmbedding,
+    SegmentEmbedding,
     SinusoidalPositionEncoding,
     TokenEmbedding,
     TransformerDecoderBlock,
@@ -32,6 +33,7 @@ CASES = [
     LayerCase(SinusoidalPositionEncoding, {}, (STEPS,), trainable=0, mask=True),
     LayerCase(SinusoidalPositionEncoding, {"base": 100.0}, (ODD,), trainable=0, id="odd"),
     LayerCase(LearnedPositionEmbedding, {"max_length": 9}, (STEPS,), trainable=9 * 8, mask=True),
+    LayerCase(SegmentEmbedding, {"num_segments": 3}, (STEPS, TOKENS % 3), trainable=3 * 8),
     LayerCase(RotaryEmbedding, {}, (HEADS,), trainable=0, id="interleaved"),
     LayerCase(RotaryEmbedding, {"pairing": "halves", "base": 100.0}, (STEPS,), trainable=0, mask=True, id="halves"),
     LayerCase(RelativePositionBias, {"num_heads": 3, "num_buckets": 8, "max_distance": 6}, (STEPS,), trainable=8 * 3),
@@ -44,6 +46,14 @@ CASES = [
     ),
     LayerCase(TokenEmbedding, {"vocabulary_size": 11, "model_dim": 8, "scale": True, "mask_zero": True}, (TOKENS,), trainable=11 * 8),
     LayerCase(TokenEmbedding, {"vocabulary_size": 11, "model_dim": 8}, (STEPS,), trainable=11 * 8, call={"reverse": True}, id="reverse"),
+    LayerCase(
+        TokenEmbedding,
+        {"vocabulary_size": 11, "model_dim": 8, "use_output_bias": True},
+        (STEPS,),
+        trainable=11 * 8 + 11,
+        call={"reverse": True},
+        id="output_bias",
+    ),
     LayerCase(PatchEmbedding, {"patch_size": 4, "model_dim": 5}, (IMAGES,), trainable=(4 * 4 * 3 + 1) * 5),
     LayerCase(
         PatchEmbedding, {"patch_size": [4, 6], "model_dim": 5, "use_bias": False}, (IMAGES,), trainable=4 * 6 * 3 * 5, id="rectangular"

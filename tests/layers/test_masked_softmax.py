@@ -59,3 +59,9 @@ def test_a_causal_mask_does_not_meet_the_slow_fused_kernel():
             runs.append(time.perf_counter() - start)
         seconds[name] = min(runs)
     assert seconds["masked"] < 30 * seconds["plain"] + 0.02
+
+
+def test_one_entry():
+    """A sequence of one step is no mistake, so no warning is given."""
+    assert masked_softmax(np.float32([[3.0], [-2.0]])).numpy().tolist() == [[1.0], [1.0]]
+    assert masked_softmax(np.float32([[3.0], [-2.0]]), np.array([[True], [False]])).numpy().tolist() == [[1.0], [0.0]]

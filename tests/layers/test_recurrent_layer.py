@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 from checks.recurrent import MASK, assert_same, both_ways, randomise, sequence
 
-from keras_canon.layers import GRU, LSTM
+from keras_canon.layers import GRU, LSTM, Bidirectional, StackedRNN
 
 PAIRS = [
     pytest.param(LSTM, keras.layers.LSTM, {}, id="lstm"),
@@ -268,3 +268,19 @@ def test_bad_inputs(cls):
         cls(5)(np.ones((2, 3, 4), "float32"), initial_state=[np.ones((2, 4), "float32")])
     with pytest.raises(ValueError, match="implementation must be 'auto' or 'loop' here, got 'cudnn'"):
         cls(5, implementation="cudnn")(np.ones((2, 3, 4), "float32"))
+
+
+def test_the_mask_of_the_sequences_reaches_a_layer_that_is_given_states():
+    """Keras fills in `mask` for a single tensor only, so padding would be read as data as soon as there are states."""
+    ids = np.array([[3, 4, 0, 0]], "int32")
+    states = [np.full((1, 5), 0.3, "float32")]
+    embedding = keras.layers.Embedding(9, 4, mask_zero=True)
+    layers = [GRU(5), Bidirectional(GRU(5)), StackedRNN([GRU(5, return_sequences=True, return_state=True), GRU(5, return_state=True)])]
+    for layer in layers:
+        start = [tf.constant(item) for item in states * (1 if layer is layers[0] else 2)]
+        for found, expected in zip(
+            tf.nest.flatten(layer(embedding(ids), initial_state=start)),
+            tf.nest.flatten(layer(embedding(ids[:, :2]), initial_state=start)),
+            strict=True,
+        ):
+            np.testing.assert_allclose(found, expected, atol=1e-6)

@@ -51,3 +51,13 @@ def test_bad_arguments():
         TokenEmbedding(5, 4)(TOKENS.astype("float32"))
     with pytest.raises(ValueError, match="In reverse the input must have width model_dim=4, got 3"):
         TokenEmbedding(5, 4)(np.zeros((2, 3), "float32"), reverse=True)
+
+
+def test_output_bias_counts_in_reverse_only():
+    layer = TokenEmbedding(5, 4, use_output_bias=True)
+    hidden = layer(TOKENS)
+    table, bias = layer.get_weights()
+    assert bias.tolist() == [0.0] * 5
+    layer.set_weights([table, np.arange(5.0)])
+    np.testing.assert_allclose(layer(TOKENS), table[TOKENS], atol=1e-6)
+    np.testing.assert_allclose(layer(hidden, reverse=True), hidden @ table.T + np.arange(5.0), atol=1e-5)

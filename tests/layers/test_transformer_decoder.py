@@ -148,3 +148,23 @@ def test_bad_inputs():
         TransformerDecoderBlock(2, 8, 16, cross_attention=False)(normal(1, 2, 8), normal(1, 3, 8))
     with pytest.raises(ValueError, match="TransformerDecoderBlock expects input of width model_dim=8, got 6"):
         TransformerDecoderBlock(2, 8, 16)(normal(1, 2, 6), normal(1, 3, 8))
+
+
+def test_kernels_that_end_in_the_residual_sum_have_an_initializer_of_their_own():
+    """GPT-2, section 2.3: they start smaller by the square root of their number."""
+    block = TransformerDecoderBlock(
+        2,
+        64,
+        256,
+        cross_attention=False,
+        kernel_initializer=keras.initializers.RandomNormal(stddev=1.0),
+        residual_initializer=keras.initializers.RandomNormal(stddev=0.1),
+    )
+    block.build((None, 3, 64))
+    for layer, deviation in (
+        (block.attention.query_projection, 1.0),
+        (block.attention.output_projection, 0.1),
+        (block.feedforward.hidden_projection, 1.0),
+        (block.feedforward.output_projection, 0.1),
+    ):
+        assert np.asarray(layer.kernel).std() == pytest.approx(deviation, rel=0.05)

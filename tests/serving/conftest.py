@@ -37,7 +37,7 @@ def servable(models) -> serving.Servable:
 
 @pytest.fixture(scope="session")
 def server(models):
-    with serving.Server(models, port=0, max_body_mb=1, quiet=True) as running:
+    with serving.Server(models, port=0, grpc_port=0, limits=serving.Limits(max_body_mb=1), quiet=True) as running:
         yield running
 
 

@@ -9,6 +9,7 @@ import pytest
 import tensorflow as tf
 from checks.serving import LABELS, encode, pair_model, small_classifier
 
+import keras_canon.serving.freezing
 from keras_canon import serving, zoo
 from keras_canon.zoo import CanonError
 
@@ -55,7 +56,14 @@ def test_the_answer_is_the_models_in_every_process(tmp_path, lenet5, images):
 def test_the_bundle_is_complete(models, lenet5):
     folder = models / "lenet5" / "2"
     assert (folder / "assets" / "labels.txt").read_text() == "".join(f"{label}\n" for label in LABELS)
-    assert sorted(path.name for path in folder.iterdir()) == ["assets", "fingerprint.pb", "manifest.json", "saved_model.pb", "variables"]
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "assets",
+        "assets.extra",
+        "fingerprint.pb",
+        "manifest.json",
+        "saved_model.pb",
+        "variables",
+    ]
     manifest = serving.load(folder).manifest
     assert (manifest.name, manifest.version, manifest.parameters) == ("lenet5", 2, lenet5.count_params())
     assert manifest.record == lenet5.record
@@ -102,6 +110,9 @@ def test_b27_mixed_float16_speaks_float32(tmp_path):
     assert outputs["probabilities"].dtype == np.float32
     np.testing.assert_allclose(outputs["probabilities"].sum(axis=1), 1.0, rtol=0, atol=1e-6)
     np.testing.assert_allclose(outputs["logits"], model.predict(x, verbose=0).astype("float32"), rtol=0, atol=2e-3)
+    exact = small_classifier()
+    exact.set_weights(model.get_weights())
+    np.testing.assert_allclose(outputs["logits"], exact.predict(x, verbose=0), rtol=0, atol=1e-5)
 
 
 def test_b27_a_list_of_outputs_keeps_the_layers_names(tmp_path):
@@ -184,6 +195,57 @@ def test_b28_bytes_equal_arrays_after_the_same_preprocessing(servable, lenet5):
     np.testing.assert_allclose(outputs["probabilities"], servable.predict(arrays)["probabilities"], rtol=0, atol=1e-5)
     np.testing.assert_allclose(outputs["logits"], lenet5.predict(arrays, verbose=0), rtol=1e-5, atol=0)
     np.testing.assert_allclose(servable.predict(files[1])["logits"], outputs["logits"][1:2], rtol=1e-5, atol=0)
+
+
+def test_b28_texts_and_an_empty_one(tmp_path):
+    text = keras.Input((), dtype="string", name="text")
+    ids = keras.layers.TextVectorization(output_sequence_length=3, vocabulary=["red", "green"])(text)
+    vectors = keras.layers.GlobalAveragePooling1D()(keras.layers.Embedding(4, 3)(ids))
+    model = keras.Model(text, keras.layers.Dense(2, name="logits")(vectors))
+    servable = exported(model, tmp_path)
+    texts = np.array(["", "red green blue"], dtype=object)
+    outputs = servable.predict(texts)["logits"]
+    assert np.isfinite(outputs).all()
+    np.testing.assert_allclose(outputs, model.predict(tf.constant(texts), verbose=0), rtol=0, atol=1e-6)
+    assert servable.predict(texts[:0])["logits"].shape == (0, 2)
+
+
+def test_the_graph_holds_constants_once_and_no_randomness(tmp_path):
+    keras.utils.set_random_seed(9)
+    model = zoo.create("resnet20")
+    folder = serving.export(model, tmp_path / "resnet20").path
+    ops = set(serving.inspect(folder).content.ops)
+    assert not {"VarHandleOp", "ReadVariableOp"} & ops
+    assert not [op for op in ops if "Random" in op or "Dropout" in op]
+    graph = (folder / "saved_model.pb").read_bytes()
+    assert b"_XlaMustCompile" not in graph
+    assert b"CustomGradient" not in graph
+    # three signatures, one set of weights
+    assert len(graph) < 1.4 * 4 * model.count_params()
+
+
+def test_features_are_a_signature(servable, lenet5, images):
+    outputs = servable.predict(images, "features")
+    for name, value in zoo.features(lenet5).predict(images, verbose=0).items():
+        np.testing.assert_allclose(outputs[name], value, rtol=0, atol=1e-5 * np.abs(value).max())
+    assert {len(value) for value in servable.predict(images[:0], "features").values()} == {0}
+
+
+def test_a_grouped_convolution_leaves_no_call_to_xla(tmp_path):
+    image = keras.Input((8, 8, 4))
+    model = keras.Model(image, keras.layers.Conv2D(6, 3, groups=2, name="grouped", data_format="channels_last")(image))
+    x = np.random.default_rng(10).normal(size=(2, 8, 8, 4)).astype("float32")
+    servable = exported(model, tmp_path)
+    np.testing.assert_allclose(servable.predict(x)["grouped"], model.predict(x, verbose=0), rtol=0, atol=1e-5)
+    assert b"_XlaMustCompile" not in (servable.bundle.path / "saved_model.pb").read_bytes()
+
+
+def test_weights_above_the_limit_stay_variables(tmp_path, monkeypatch, lenet5, images):
+    monkeypatch.setattr(keras_canon.serving.freezing, "MAX_FROZEN_BYTES", 1000)
+    servable = exported(lenet5, tmp_path)
+    assert "ReadVariableOp" in servable.manifest.ops
+    expected = lenet5.predict(images, verbose=0)
+    np.testing.assert_allclose(servable.predict(images)["logits"], expected, rtol=0, atol=1e-5 * np.abs(expected).max())
 
 
 def test_no_preprocessing_no_bytes_signature(tmp_path):

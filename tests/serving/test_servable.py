@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import requests
 
+import keras_canon.serving.inspection
 import keras_canon.serving.saved_model
 import keras_canon.serving.servable
 import keras_canon.serving.server
@@ -19,14 +20,14 @@ def test_a_folder_means_its_newest_version(models):
 
 def test_labels_and_signatures(servable):
     assert servable.labels == tuple("0123456789")
-    assert sorted(servable.signatures) == ["bytes", "serving_default"]
+    assert sorted(servable.signatures) == ["bytes", "features", "serving_default"]
 
 
 @pytest.mark.parametrize(
     ("inputs", "signature", "message"),
     [
         (np.zeros((1, 32, 32)), None, r"'images' must have shape \(\?, 32, 32, 1\), with \? for any length, got \(1, 32, 32\)"),
-        (np.zeros((1, 32, 32, 1)), "classify", r"no signature 'classify': allowed: bytes, serving_default"),
+        (np.zeros((1, 32, 32, 1)), "classify", r"no signature 'classify': allowed: bytes, features, serving_default"),
         ({"image": np.zeros((1, 32, 32, 1))}, None, "needs exactly the inputs 'images', got 'image'"),
         ([b"no image", b"x"], None, r"'images_bytes' must hold JPEG, PNG, GIF or BMP images, got 8 bytes that are none as item 0"),
     ],
@@ -60,7 +61,7 @@ def test_threads_get_their_own_answers(servable, images):
     assert failures == []
 
 
-@pytest.mark.parametrize("module", ["saved_model", "servable", "server"])
+@pytest.mark.parametrize("module", ["inspection", "saved_model", "servable", "server"])
 def test_examples(module, tmp_path, models):
     folder = tmp_path if module == "saved_model" else models
     result = doctest.testmod(getattr(keras_canon.serving, module), globs={"folder": folder, "np": np, "requests": requests})

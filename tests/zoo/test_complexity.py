@@ -4,7 +4,7 @@ import keras
 import pytest
 import tensorflow as tf
 
-from keras_canon import zoo
+from keras_canon import layers, zoo
 
 
 class Doubling(keras.layers.Layer):
@@ -43,3 +43,27 @@ def test_a_policy_of_the_caller_does_not_matter():
         assert zoo.measure("lenet5_modern") == zoo.Complexity(61_706, 416_520)
     finally:
         keras.config.set_dtype_policy("float32")
+
+
+def test_products_in_a_loop_count_once_for_each_step():
+    sequences = keras.Input((None, 4))
+    model = keras.Model(sequences, layers.LSTM(5)(sequences))
+    assert zoo.multiply_adds(model, steps=7) == 7 * (4 + 5) * 20
+    assert zoo.multiply_adds(model, (3, 4)) == 3 * (4 + 5) * 20
+    cell = keras.Model(sequences, keras.layers.RNN(layers.ElmanCell(5))(sequences))
+    assert zoo.multiply_adds(cell, steps=7) == 7 * (4 + 5) * 5
+
+
+def test_several_inputs_share_the_steps():
+    inputs = {"queries": keras.Input((None, 4), name="queries"), "values": keras.Input((None, 6), name="values")}
+    outputs = layers.MultiplicativeAttention("general")(inputs["queries"], inputs["values"])[0]
+    # W_a, scores, context
+    assert zoo.multiply_adds(keras.Model(inputs, outputs), steps=3) == 3 * 4 * 6 + 3 * 3 * 6 + 3 * 3 * 6
+    with pytest.raises(ValueError, match="one input"):
+        zoo.multiply_adds(keras.Model(inputs, outputs), (3, 4))
+
+
+def test_an_axis_without_a_length_is_an_error():
+    sequences = keras.Input((None, 4))
+    with pytest.raises(ValueError, match="name every axis"):
+        zoo.multiply_adds(keras.Model(sequences, keras.layers.Dense(2)(sequences)))

@@ -95,7 +95,7 @@ def test_same_numbers_from_array_bytes_and_path(photograph, model, tmp_path):
     assert mixed.shape == (2, 32, 32, 3)
 
 
-@pytest.mark.parametrize("kind", ["jpeg", "png", "gif", "bmp"])
+@pytest.mark.parametrize("kind", ["jpeg", "png", "gif", "bmp", "webp"])
 def test_formats(photograph, model, kind):
     assert zoo.preprocess(encode(photograph, kind), model).shape == (1, 32, 32, 3)
 
@@ -118,7 +118,7 @@ def test_images_scaled_already_are_warned_about(photograph, model):
     ("images", "message"),
     [
         ("nowhere.jpg", "no image file 'nowhere.jpg'"),
-        (b"not an image", "No JPEG, PNG, GIF or BMP image could be read from the 12 bytes"),
+        (b"not an image", "No JPEG, PNG, GIF, BMP or WebP image could be read from the 12 bytes"),
         ([], "no images"),
         (np.zeros((4, 4)), r"array \(height, width, channels\)"),
         (3, "array .*got int"),

@@ -1,0 +1,35 @@
+"""Giving memory back to the system."""
+
+import ctypes
+import gc
+import sys
+
+_M_ARENA_MAX = -8  # of <malloc.h>
+
+
+def forget_version() -> None:
+    """Free what a version that was let go has left: a loaded SavedModel is full of reference cycles."""
+    gc.collect()
+    trim_memory()
+
+
+def trim_memory() -> None:
+    """Give freed memory back.
+
+    glibc keeps what each thread has freed for later, so a server whose batches vary in size grows for a long time without need.
+    """
+    if sys.platform == "linux":
+        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc has it, musl has not
+        if trim is not None:
+            trim(0)
+
+
+def share_arenas(most: int = 4) -> None:
+    """Let the threads of this process allocate from few pools, so that what one frees another can use.
+
+    It is for a process that does nothing but serve, and has to come before the threads are started.
+    """
+    if sys.platform == "linux":
+        setting = getattr(ctypes.CDLL(None), "mallopt", None)
+        if setting is not None:
+            setting(_M_ARENA_MAX, most)

@@ -1,0 +1,206 @@
+"""Published weights under the names of the hub, and what is refused."""
+
+import numpy as np
+import pytest
+from safetensors.numpy import save_file
+
+from keras_canon import zoo
+from keras_canon.zoo import fetch
+
+SIZES = {"vocabulary_size": 19, "max_length": 8, "depth": 2, "model_dim": 12, "num_heads": 3}
+WIDTH, INNER = 12, 48
+
+
+def drawn(shapes: dict[str, tuple[int, ...]]) -> dict[str, np.ndarray]:
+    random = np.random.RandomState(2)
+    return {name: random.standard_normal(shape).astype("float32") for name, shape in shapes.items()}
+
+
+def pairs(name: str, shape: tuple[int, ...], leaves=("weight", "bias")) -> dict[str, tuple[int, ...]]:
+    return {f"{name}.{leaves[0]}": shape, f"{name}.{leaves[1]}": shape[-1:]}
+
+
+def gpt_state(prefix: str = "transformer.", tables=("wte", "wpe"), final_norm: bool = True) -> dict[str, np.ndarray]:
+    """Random arrays as GPT-2 and GPT-1 list them; linear layers are stored (in, out)."""
+    shapes: dict[str, tuple[int, ...]] = {f"{tables[0]}.weight": (19, WIDTH), f"{tables[1]}.weight": (8, WIDTH)}
+    for block in range(2):
+        for name, shape in {
+            "ln_1": (WIDTH,),
+            "attn.c_attn": (WIDTH, 3 * WIDTH),
+            "attn.c_proj": (WIDTH, WIDTH),
+            "ln_2": (WIDTH,),
+            "mlp.c_fc": (WIDTH, INNER),
+            "mlp.c_proj": (INNER, WIDTH),
+        }.items():
+            shapes |= pairs(f"h.{block}.{name}", shape)
+    if final_norm:
+        shapes |= pairs("ln_f", (WIDTH,))
+    return drawn({prefix + name: shape for name, shape in shapes.items()})
+
+
+def bert_state(prefix: str = "", norm_leaves=("weight", "bias"), heads: bool = False) -> dict[str, np.ndarray]:
+    """Random arrays as BERT lists them; linear layers are stored (out, in), so a bias has the first size."""
+
+    def linear(name, inputs, outputs):
+        return {f"{name}.weight": (outputs, inputs), f"{name}.bias": (outputs,)}
+
+    shapes: dict[str, tuple[int, ...]] = {
+        "embeddings.word_embeddings.weight": (19, WIDTH),
+        "embeddings.position_embeddings.weight": (8, WIDTH),
+        "embeddings.token_type_embeddings.weight": (2, WIDTH),
+        **pairs("embeddings.LayerNorm", (WIDTH,), norm_leaves),
+        **linear("pooler.dense", WIDTH, WIDTH),
+    }
+    for block in range(2):
+        layer = f"encoder.layer.{block}"
+        for part in ("query", "key", "value"):
+            shapes |= linear(f"{layer}.attention.self.{part}", WIDTH, WIDTH)
+        shapes |= linear(f"{layer}.attention.output.dense", WIDTH, WIDTH) | pairs(
+            f"{layer}.attention.output.LayerNorm", (WIDTH,), norm_leaves
+        )
+        shapes |= linear(f"{layer}.intermediate.dense", WIDTH, INNER) | linear(f"{layer}.output.dense", INNER, WIDTH)
+        shapes |= pairs(f"{layer}.output.LayerNorm", (WIDTH,), norm_leaves)
+    state = drawn({prefix + name: shape for name, shape in shapes.items()})
+    if heads:
+        state |= drawn(
+            {
+                "cls.predictions.bias": (19,),
+                **linear("cls.predictions.transform.dense", WIDTH, WIDTH),
+                **pairs("cls.predictions.transform.LayerNorm", (WIDTH,), norm_leaves),
+                **linear("cls.seq_relationship", WIDTH, 2),
+            }
+        )
+        state["cls.predictions.decoder.weight"] = state[f"{prefix}embeddings.word_embeddings.weight"]
+        state["cls.predictions.decoder.bias"] = state["cls.predictions.bias"]
+    return state
+
+
+def weights(model) -> dict[str, np.ndarray]:
+    return {weight.path: np.asarray(weight) for weight in model.trainable_weights}
+
+
+def assert_equal(one, other):
+    assert one.keys() == other.keys()
+    for path, value in one.items():
+        np.testing.assert_array_equal(value, other[path], err_msg=path)
+
+
+def test_gpt2_fused_projections_are_cut_into_query_key_and_value():
+    model, state = zoo.create("gpt2", overrides=SIZES), gpt_state()
+    zoo.load_weights(model, state)  # the format is found by the names
+    found, fused = weights(model), state["transformer.h.1.attn.c_attn.weight"]
+    for number, part in enumerate(("query", "key", "value")):
+        np.testing.assert_array_equal(
+            found[f"decoder_block2/self_attention/{part}/kernel"], fused[:, number * WIDTH : (number + 1) * WIDTH]
+        )
+    np.testing.assert_array_equal(found["decoder_block1/self_attention/output/kernel"], state["transformer.h.0.attn.c_proj.weight"])
+
+
+def test_gpt2_as_the_hub_lists_it():
+    """Without the prefix, with the causal masks and the output matrix a second time."""
+    plain, hub = zoo.create("gpt2", overrides=SIZES), zoo.create("gpt2", overrides=SIZES)
+    zoo.load_weights(plain, gpt_state(), format="huggingface")
+    buffers = {f"h.{block}.attn.bias": np.ones((1, 1, 8, 8), "float32") for block in range(2)}
+    state = gpt_state(prefix="") | buffers
+    report = zoo.load_weights(hub, {**state, "lm_head.weight": state["wte.weight"]}, format="huggingface")
+    assert set(report.unused) == {*buffers, "lm_head.weight"}
+    assert_equal(weights(plain), weights(hub))
+
+
+def test_gpt2_another_output_matrix_is_refused():
+    model, state = zoo.create("gpt2", overrides=SIZES), gpt_state()
+    before = weights(model)
+    with pytest.raises(zoo.CanonError, match=r"lm_head.weight differs from the array for tokens/embeddings, and 'gpt2' has one matrix"):
+        zoo.load_weights(model, {**state, "lm_head.weight": state["transformer.wte.weight"] + 1.0}, format="huggingface")
+    assert_equal(weights(model), before)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"vocabulary_size": 20}, r"tokens/embeddings is \(20, 12\) and the source has \(19, 12\)"),
+        ({"max_length": 16}, r"positions/embeddings is \(16, 12\) and the source has \(8, 12\)"),
+        ({"depth": 3}, r"decoder_block3/self_attention/query/kernel \(12, 12\) is missing"),
+        ({"depth": 1}, r"transformer.h.1.ln_1.weight is not used"),
+        ({"model_dim": 24}, r"tokens/embeddings is \(19, 24\) and the source has \(19, 12\)"),
+    ],
+)
+def test_gpt2_of_another_size_is_refused_in_one_sentence(changes, message):
+    model = zoo.create("gpt2", overrides={**SIZES, **changes})
+    before = weights(model)
+    with pytest.raises(zoo.CanonError, match=message):
+        zoo.load_weights(model, gpt_state(), format="huggingface")
+    assert_equal(weights(model), before)
+
+
+def test_gpt1():
+    model = zoo.create("gpt1", overrides={**SIZES, "feedforward_dim": INNER})
+    state = gpt_state(tables=("tokens_embed", "positions_embed"), final_norm=False)
+    report = zoo.load_weights(model, state, format="huggingface")
+    assert not report.unused
+    assert not report.missing
+
+
+@pytest.mark.parametrize("leaves", [("weight", "bias"), ("gamma", "beta")])
+def test_bert_with_and_without_its_heads(leaves):
+    """The hub's first files call the parameters of a norm gamma and beta."""
+    state = bert_state("bert.", leaves, heads=True)
+    encoder, whole = zoo.create("bert_base", overrides=SIZES), zoo.create("bert_base_pretraining", overrides=SIZES)
+    report = zoo.load_weights(encoder, state, format="huggingface")
+    assert set(report.unused) == {name for name in state if name.startswith("cls.")}
+    report = zoo.load_weights(whole, state, format="huggingface")
+    assert set(report.unused) == {"cls.predictions.decoder.weight", "cls.predictions.decoder.bias"}
+    found = weights(whole)
+    np.testing.assert_array_equal(found["tokens/output_bias"], state["cls.predictions.bias"])
+    assert_equal(weights(encoder), {path: found[path] for path in weights(encoder)})
+    other = zoo.create("bert_base", overrides=SIZES)
+    zoo.load_weights(other, bert_state("", leaves), format="huggingface")
+    assert_equal(weights(encoder), weights(other))
+
+
+@pytest.mark.parametrize(
+    ("name", "head", "classes"), [("classifier", "classifier", 3), ("tagger", "classifier", 3), ("span", "qa_outputs", 2)]
+)
+def test_bert_with_a_head_for_a_task(name, head, classes):
+    model = zoo.create(f"bert_base_{name}", overrides=SIZES, num_classes=classes)
+    arrays = drawn({f"{head}.weight": (classes, WIDTH), f"{head}.bias": (classes,)})
+    zoo.load_weights(model, bert_state("bert.") | arrays, format="huggingface")
+    np.testing.assert_array_equal(weights(model)["logits/kernel"], arrays[f"{head}.weight"].T)
+
+
+def test_bert_for_pretraining_gives_a_classifier_its_body(tmp_path):
+    """Transfer: `create` with a class count leaves the new head as it is."""
+    save_file(bert_state("bert.", heads=True), tmp_path / "model.safetensors")
+    model = zoo.create("bert_base_classifier", overrides=SIZES, num_classes=5, weights=tmp_path / "model.safetensors")
+    np.testing.assert_array_equal(weights(model)["pooled/bias"], bert_state("bert.")["bert.pooler.dense.bias"])
+
+
+def test_hub_tag_out_of_the_cache_and_offline(tmp_path, monkeypatch):
+    monkeypatch.setenv("KERAS_HOME", str(tmp_path))
+    monkeypatch.setattr(fetch.importlib.util, "find_spec", lambda name: None)
+
+    def unreachable(*_, **__):
+        raise OSError("no route to host")
+
+    monkeypatch.setattr(fetch, "urlopen", unreachable)
+    with pytest.raises(zoo.CanonError, match=r"The weights 'hf:gpt2' of 'gpt2' could not be fetched from hf://.*no route to host"):
+        zoo.create("gpt2", weights="hf:gpt2", overrides=SIZES)
+    kept = fetch.cached_path(zoo.info("gpt2").weights[0].url)
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    save_file(gpt_state(), kept)
+    with pytest.warns(UserWarning, match="No hash is published for the weights 'hf:gpt2'"):
+        model = zoo.create("gpt2", weights="hf:gpt2", overrides=SIZES)
+    assert model.record.weights == "hf:gpt2"
+    np.testing.assert_array_equal(weights(model)["tokens/embeddings"], gpt_state()["transformer.wte.weight"])
+
+
+def test_an_unknown_tag_names_the_known_one():
+    with pytest.raises(zoo.CanonError, match=r"'gpt2' has no published weights 'hf:gpt3': available: hf:gpt2"):
+        zoo.create("gpt2", weights="hf:gpt3")
+
+
+def test_rows_with_token_tables_do_not_take_the_arrays_of_a_network_of_vectors():
+    with pytest.raises(
+        zoo.CanonError, match=r"'transformer_tiny' cannot take weights in the format 'torch'.*such weights fit 'transformer_tiny_torch'"
+    ):
+        zoo.load_weights(zoo.create("transformer_tiny"), drawn({"encoder.norm.weight": (128,)}), format="torch")

@@ -1,0 +1,240 @@
+"""Text out of the Transformers that write it: greedy, sampled or by beam search, with a key/value cache.
+
+A prompt is read in one pass but for its last id; the loop then reads one id for each row and writes the next. Shapes are static: the
+cache has room for prompt and new ids, and prompts are filled up to one of few widths, so that few shapes are ever compiled.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import tensorflow as tf
+
+from .beams import beam_search
+from .errors import CanonError
+from .model import Model
+from .prompts import Prompts, read_prompts
+from .recurrent.decoder import RecurrentDecoder
+from .registry import info
+from .sampling import repetition_penalty, sample, temperature, top_k, top_p
+from .transformers.decoder import Decoder, DecoderState
+
+_NO_END = -1  # an id that no token has
+
+
+@dataclass(frozen=True)
+class Generation:
+    """How to choose the next id.
+
+    Args:
+        max_new_tokens: ids to write for each prompt at most.
+        temperature: divides the logits; 0 is greedy, which takes the likeliest id each time.
+        top_k: draw among the k likeliest ids only; None among all.
+        top_p: draw among the fewest ids that hold this share of the probability; None among all.
+        repetition_penalty: above 1 makes ids less likely that the row already has; 1 changes nothing.
+        stop_ids: ids that end a row; the one that did is part of it.
+        beam_width: above 1 searches with that many hypotheses instead of drawing, and needs one stop id.
+        length_penalty: of the beam search.
+    """
+
+    max_new_tokens: int = 64
+    temperature: float = 0.0
+    top_k: int | None = None
+    top_p: float | None = None
+    repetition_penalty: float = 1.0
+    stop_ids: tuple[int, ...] = ()
+    beam_width: int = 1
+    length_penalty: Literal["none", "length", "gnmt"] = "none"
+
+    def __post_init__(self):
+        for name in ("max_new_tokens", "beam_width"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+                raise CanonError(f"{name} must be an integer of at least 1, got {value!r}.")
+        if self.temperature < 0.0:
+            raise CanonError(f"temperature must be at least 0, where 0 is greedy, got {self.temperature!r}.")
+        if not self.temperature and (self.top_k is not None or self.top_p is not None):
+            raise CanonError("top_k and top_p narrow a draw, and temperature=0 takes the likeliest id: give a temperature above 0.")
+        if self.beam_width > 1 and (self.temperature or self.repetition_penalty != 1.0 or len(self.stop_ids) > 1):
+            raise CanonError("A beam search takes no temperature, no repetition_penalty and at most one stop id.")
+
+
+class Generator:
+    """Writes text with one model; the loop is compiled once for each shape and kept.
+
+    Args:
+        model: a `zoo.Model` of a family that writes text (`gpt1`, `gpt2`, `transformer`, `char_rnn`, `seq2seq` and its sisters).
+        settings: how to choose; `Generation()` is greedy.
+        jit_compile: True to compile the step with XLA, which pays off from some hundred ids on.
+
+    Raises:
+        CanonError: for a model that writes no text.
+    """
+
+    def __init__(self, model: Model, settings: Generation | None = None, *, jit_compile: bool = False):
+        self.settings = settings or Generation()
+        recurrent = info(model.record.variant).builder.startswith("recurrent.")
+        self.decoder = RecurrentDecoder(model) if recurrent else Decoder(model)
+        self._run = tf.function(self._last_logits, jit_compile=jit_compile or None, autograph=False, reduce_retracing=True)
+        self._loop = tf.function(self.write, autograph=False)
+        self._next = tf.function(self._step, autograph=False)
+        self._first = tf.function(self._begin, autograph=False)
+
+    def __call__(self, prompts, *, seed: int | Sequence[int] = 0) -> list[list[int]]:
+        """Write on after each prompt.
+
+        Args:
+            prompts: lists of ids, of any lengths; for a model with an encoder a dict of `source_ids`, what it reads, and
+                `target_ids`, what the text begins with (a start token).
+            seed: an integer, or two; the same seed draws the same text.
+
+        Returns:
+            the new ids of each row, without the prompt, with the stop id that ended it.
+
+        Raises:
+            CanonError: for an empty prompt, an id that is none of the vocabulary, or more ids than the context has.
+        """
+        read = self._read(prompts)
+        ids = np.asarray(self._loop(read.token_ids, read.lengths, _seed(seed), read.source_ids))
+        return [self._cut(row) for row in ids]
+
+    def stream(self, prompts, *, seed: int | Sequence[int] = 0) -> Iterator[list[int | None]]:
+        """Write on after each prompt, and give the ids of all rows after each step; None for a row that has ended.
+
+        The ids are those of a call with the same seed.
+
+        Args:
+            prompts, seed: as for a call.
+
+        Raises:
+            CanonError: as for a call, and for a beam search, which knows no id before the end.
+        """
+        if self.settings.beam_width > 1:
+            raise CanonError("A beam search cannot stream, because its first ids may change until its end: set beam_width=1.")
+        read, seed = self._read(prompts), _seed(seed)
+        return self._stream(read, seed)
+
+    def _stream(self, read: Prompts, seed) -> Iterator[list[int | None]]:
+        loop = self._first(read.token_ids, read.lengths, read.source_ids)
+        for _ in range(self.settings.max_new_tokens):
+            over = np.asarray(loop["ended"])
+            if over.all():
+                return
+            loop = self._next(loop, seed)
+            yield [None if ended else int(token) for token, ended in zip(np.asarray(loop["current"]), over, strict=True)]
+
+    def write(self, token_ids, lengths, seed, source_ids=None):
+        """Write on, in a graph: made of TensorFlow ops, so that a signature can export it.
+
+        Args:
+            token_ids: int32 (B, T), prompts filled up at the right with any ids.
+            lengths: int32 (B,), ids of each prompt, at least 1.
+            seed: int32 (2,).
+            source_ids: int32 (B, S), for a model with an encoder.
+
+        Returns:
+            int32 (B, max_new_tokens), 0 behind the end of a row.
+        """
+        if self.settings.beam_width > 1:
+            return self._search(token_ids, lengths, source_ids)
+        loop = self._begin(token_ids, lengths, source_ids)
+
+        def goes_on(loop):
+            return (loop["step"] < self.settings.max_new_tokens) & ~tf.reduce_all(loop["ended"])
+
+        (loop,) = tf.while_loop(goes_on, lambda loop: (self._step(loop, seed),), (loop,))
+        return loop["written"]
+
+    def _read(self, prompts) -> Prompts:
+        return read_prompts(prompts, self.decoder, self.settings.max_new_tokens)
+
+    def _begin(self, token_ids, lengths, source_ids=None) -> dict[str, Any]:
+        """Return the loop's variables after all of each prompt but its last id was read."""
+        width = token_ids.shape[1]
+        rows = tf.shape(token_ids)[0] if token_ids.shape[0] is None else token_ids.shape[0]
+        positions = tf.range(width)
+        state = self.decoder.start(rows, width + self.settings.max_new_tokens, source_ids)
+        if width > 1:
+            _, state = self.decoder.run(token_ids[:, :-1], state, positions[:-1] < lengths[:, None] - 1)
+        return {
+            "step": tf.constant(0),
+            "current": tf.gather(token_ids, lengths - 1, batch_dims=1),
+            "ended": tf.zeros((rows,), tf.bool),
+            "prompt": tf.where(positions < lengths[:, None], token_ids, _NO_END),
+            "written": tf.zeros((rows, self.settings.max_new_tokens), tf.int32),
+            "state": state,
+        }
+
+    def _step(self, loop: dict[str, Any], seed) -> dict[str, Any]:
+        """Read the current ids and write the next."""
+        settings, step, ended = self.settings, loop["step"], loop["ended"]
+        logits, state = self._run(loop["current"], loop["state"])
+        if settings.repetition_penalty != 1.0:
+            columns = tf.range(settings.max_new_tokens) < step
+            ids = tf.concat([loop["prompt"], tf.where(columns, loop["written"], _NO_END)], axis=1)
+            logits = repetition_penalty(logits, ids, settings.repetition_penalty)
+        chosen = self._choose(logits, seed, step)
+        chosen = tf.where(ended, 0, chosen)
+        written = tf.where(tf.range(settings.max_new_tokens) == step, chosen[:, None], loop["written"])
+        for stop in settings.stop_ids:
+            ended = ended | ((chosen == stop) & ~loop["ended"])
+        return {**loop, "step": step + 1, "current": chosen, "ended": ended, "written": written, "state": state}
+
+    def _choose(self, logits, seed, step):
+        settings = self.settings
+        if not settings.temperature:
+            return tf.argmax(logits, axis=-1, output_type=tf.int32)
+        logits = temperature(logits, settings.temperature)
+        if settings.top_k is not None:
+            logits = top_k(logits, settings.top_k)
+        if settings.top_p is not None:
+            logits = top_p(logits, settings.top_p)
+        return sample(logits, tf.stack([seed[0], seed[1] + step]))
+
+    def _last_logits(self, ids, state: DecoderState):
+        """Return float32 logits (B, V) after one more id for each row (B,), and the new state."""
+        hidden, state = self.decoder.run(ids[:, None], state)
+        logits = tf.cast(self.decoder.logits(hidden[:, 0]), tf.float32)
+        if self.decoder.has_encoder:  # its id 0 is padding, which is never written
+            logits = tf.where(tf.range(self.decoder.vocabulary_size) == 0, tf.float32.min, logits)
+        return logits, state
+
+    def _search(self, token_ids, lengths, source_ids):
+        settings = self.settings
+        loop = self._begin(token_ids, lengths, source_ids)
+        found = beam_search(
+            lambda ids, _, state: self._last_logits(ids, state),
+            loop["state"],
+            loop["current"],
+            width=settings.beam_width,
+            max_length=settings.max_new_tokens,
+            end_id=settings.stop_ids[0] if settings.stop_ids else _NO_END,
+            length_penalty=settings.length_penalty,
+        )
+        return found.ids[:, 0]
+
+    def _cut(self, row: np.ndarray) -> list[int]:
+        """Return a row up to its first stop id."""
+        ends = np.flatnonzero(np.isin(row, self.settings.stop_ids))
+        return row[: ends[0] + 1].tolist() if len(ends) else row.tolist()
+
+
+def generate(model: Model, prompts, settings: Generation | None = None, *, seed: int | Sequence[int] = 0) -> list[list[int]]:
+    """Write on after each prompt, once; for many calls keep a `Generator`, which compiles once.
+
+    Args:
+        model, settings: as for `Generator`.
+        prompts, seed: as for a call of it.
+
+    Returns:
+        the new ids of each row.
+    """
+    return Generator(model, settings)(prompts, seed=seed)
+
+
+def _seed(seed: int | Sequence[int]) -> tf.Tensor:
+    pair = (seed, 0) if isinstance(seed, int) else tuple(seed)
+    if len(pair) != 2:
+        raise CanonError(f"seed must be an integer or two integers, got {seed!r}.")
+    return tf.constant(pair, tf.int32)
