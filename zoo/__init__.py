@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .explain import IntegratedGradients, attention_maps, attention_rollout, grad_cam, integrated_gradients
     from .feature_maps import features
     from .generation import Generation, Generator, generate
+    from .graph_tokenizer import GraphTokenizer
     from .heads import replace_head
     from .labels import class_names, decode
     from .load_report import LoadReport
@@ -24,13 +25,20 @@ if TYPE_CHECKING:
     from .model import Model, load_model
     from .preprocessing import apply_preprocessing, preprocess
     from .stepping import encoder_model, step_model
+    from .tokenizers import TextStream, Tokenizer
+    from .tokenizers_files import load_tokenizer, read_bert, read_gpt2
+    from .tokenizers_plain import ByteTokenizer, CharacterTokenizer
+    from .tokenizers_subword import SubwordTokenizer, train_bpe, train_wordpiece
 
 __all__ = [
     "Beams",
+    "ByteTokenizer",
     "CanonError",
+    "CharacterTokenizer",
     "Complexity",
     "Generation",
     "Generator",
+    "GraphTokenizer",
     "IntegratedGradients",
     "LoadReport",
     "Model",
@@ -38,6 +46,9 @@ __all__ = [
     "ModelRecord",
     "Paper",
     "Preprocessing",
+    "SubwordTokenizer",
+    "TextStream",
+    "Tokenizer",
     "WeightsRecord",
     "apply_preprocessing",
     "attention_maps",
@@ -55,22 +66,33 @@ __all__ = [
     "integrated_gradients",
     "list_models",
     "load_model",
+    "load_tokenizer",
     "load_weights",
     "measure",
     "multiply_adds",
     "preprocess",
+    "read_bert",
+    "read_gpt2",
     "replace_head",
     "step_model",
+    "train_bpe",
+    "train_wordpiece",
 ]
 
 _HOMES = {
     "Beams": "beams",
+    "ByteTokenizer": "tokenizers_plain",
+    "CharacterTokenizer": "tokenizers_plain",
     "Complexity": "complexity",
     "Generation": "generation",
     "Generator": "generation",
+    "GraphTokenizer": "graph_tokenizer",
     "IntegratedGradients": "explain",
     "LoadReport": "load_report",
     "Model": "model",
+    "SubwordTokenizer": "tokenizers_subword",
+    "TextStream": "tokenizers",
+    "Tokenizer": "tokenizers",
     "apply_preprocessing": "preprocessing",
     "attention_maps": "explain",
     "attention_rollout": "explain",
@@ -84,12 +106,17 @@ _HOMES = {
     "grad_cam": "explain",
     "integrated_gradients": "explain",
     "load_model": "model",
+    "load_tokenizer": "tokenizers_files",
     "load_weights": "loading",
     "measure": "complexity",
     "multiply_adds": "complexity",
     "preprocess": "preprocessing",
+    "read_bert": "tokenizers_files",
+    "read_gpt2": "tokenizers_files",
     "replace_head": "heads",
     "step_model": "stepping",
+    "train_bpe": "tokenizers_subword",
+    "train_wordpiece": "tokenizers_subword",
 }
 
 

@@ -18,7 +18,7 @@ from .prompts import Prompts, read_prompts
 from .recurrent.decoder import RecurrentDecoder
 from .registry import info
 from .sampling import repetition_penalty, sample, temperature, top_k, top_p
-from .transformers.decoder import Decoder, DecoderState
+from .transformers.decoder import Decoder
 
 _NO_END = -1  # an id that no token has
 
@@ -75,7 +75,7 @@ class Generator:
     def __init__(self, model: Model, settings: Generation | None = None, *, jit_compile: bool = False):
         self.settings = settings or Generation()
         recurrent = info(model.record.variant).builder.startswith("recurrent.")
-        self.decoder = RecurrentDecoder(model) if recurrent else Decoder(model)
+        self.decoder: Any = RecurrentDecoder(model) if recurrent else Decoder(model)
         self._run = tf.function(self._last_logits, jit_compile=jit_compile or None, autograph=False, reduce_retracing=True)
         self._loop = tf.function(self.write, autograph=False)
         self._next = tf.function(self._step, autograph=False)
@@ -112,8 +112,7 @@ class Generator:
         """
         if self.settings.beam_width > 1:
             raise CanonError("A beam search cannot stream, because its first ids may change until its end: set beam_width=1.")
-        read, seed = self._read(prompts), _seed(seed)
-        return self._stream(read, seed)
+        return self._stream(self._read(prompts), _seed(seed))
 
     def _stream(self, read: Prompts, seed) -> Iterator[list[int | None]]:
         loop = self._first(read.token_ids, read.lengths, read.source_ids)
@@ -192,7 +191,7 @@ class Generator:
             logits = top_p(logits, settings.top_p)
         return sample(logits, tf.stack([seed[0], seed[1] + step]))
 
-    def _last_logits(self, ids, state: DecoderState):
+    def _last_logits(self, ids, state):
         """Return float32 logits (B, V) after one more id for each row (B,), and the new state."""
         hidden, state = self.decoder.run(ids[:, None], state)
         logits = tf.cast(self.decoder.logits(hidden[:, 0]), tf.float32)

@@ -7,6 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 from .errors import CanonError
+from .recurrent.decoder import RecurrentDecoder
 from .transformers.decoder import Decoder
 
 _BUCKET = 16  # prompts are filled up to a multiple of this many ids
@@ -26,7 +27,7 @@ class Prompts(NamedTuple):
     source_ids: tf.Tensor | None
 
 
-def read_prompts(prompts: Any, decoder: Decoder, new_tokens: int) -> Prompts:
+def read_prompts(prompts: Any, decoder: Decoder | RecurrentDecoder, new_tokens: int) -> Prompts:
     """Check prompts and bring them into one array.
 
     Args:
@@ -46,6 +47,8 @@ def read_prompts(prompts: Any, decoder: Decoder, new_tokens: int) -> Prompts:
     rows = _rows("prompt", prompts, decoder)
     if sources is not None and len(sources) != len(rows):
         raise CanonError(f"source_ids and target_ids must have as many rows, got {len(sources)} and {len(rows)}.")
+    if sources is not None and any((row == 0).any() for row in rows):
+        raise CanonError(f"target_ids hold the id 0, which is padding to {decoder.model.name!r}: leave it out.")
     longest = max(map(len, rows))
     limit = decoder.max_length
     if limit is not None and longest + new_tokens > limit:
@@ -67,7 +70,7 @@ def _filled(rows: list[np.ndarray], width: int) -> tf.Tensor:
     return tf.constant(np.stack([np.pad(row, (0, width - len(row))) for row in rows]), tf.int32)
 
 
-def _rows(name: str, prompts: Any, decoder: Decoder) -> list[np.ndarray]:
+def _rows(name: str, prompts: Any, decoder: Decoder | RecurrentDecoder) -> list[np.ndarray]:
     if isinstance(prompts, str | bytes | Mapping) or not hasattr(prompts, "__len__") or not len(prompts):
         raise CanonError(f"{name} must be a list of lists of ids with at least one row, got {prompts!r}.")
     rows = []

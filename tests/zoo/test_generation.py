@@ -174,6 +174,8 @@ def test_bad_sources(models):
     model = models["transformer_tiny_rotary"]
     with pytest.raises(zoo.CanonError, match="must be a dict of source_ids and target_ids"):
         zoo.generate(model, PROMPTS)
+    with pytest.raises(zoo.CanonError, match="target_ids hold the id 0, which is padding"):
+        zoo.generate(model, {"source_ids": [[1]], "target_ids": [[2, 0, 3]]})
     with pytest.raises(zoo.CanonError, match="as many rows, got 1 and 3"):
         zoo.generate(model, {"source_ids": [[1]], "target_ids": PROMPTS})
 

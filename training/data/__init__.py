@@ -11,14 +11,36 @@ from .names import DESCRIPTIONS, list_datasets
 if TYPE_CHECKING:
     from .balance import class_weights
     from .loading import load
+    from .loading_sequences import load_sequences
+    from .sequences import SequenceDataset, SequenceSplit
     from .source import Dataset, Split
     from .unlabelled import load_unlabelled
 
-__all__ = ["DESCRIPTIONS", "Dataset", "Split", "class_weights", "list_datasets", "load", "load_unlabelled"]
+__all__ = [
+    "DESCRIPTIONS",
+    "Dataset",
+    "SequenceDataset",
+    "SequenceSplit",
+    "Split",
+    "class_weights",
+    "list_datasets",
+    "load",
+    "load_sequences",
+    "load_unlabelled",
+]
 
 
 def __getattr__(name: str):
-    homes = {"Dataset": "source", "Split": "source", "class_weights": "balance", "load": "loading", "load_unlabelled": "unlabelled"}
+    homes = {
+        "Dataset": "source",
+        "SequenceDataset": "sequences",
+        "SequenceSplit": "sequences",
+        "Split": "source",
+        "class_weights": "balance",
+        "load": "loading",
+        "load_sequences": "loading_sequences",
+        "load_unlabelled": "unlabelled",
+    }
     if name not in homes:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f".{homes[name]}", __name__), name)

@@ -13,7 +13,7 @@ from .fashion_mnist import fashion_mnist_builder
 from .folder import scan
 from .loading_files import Shares, load_files
 from .manifest import scan_manifest
-from .names import parse_name
+from .names import is_sequence, parse_name
 from .prepare import directory, prepare, read
 from .source import Dataset, Split, dataset_of
 from .splits import check_share, cut, digests_of
@@ -64,6 +64,8 @@ def load(
         (1257, 180, 360)
     """
     kind, argument, options = parse_name(name)
+    if is_sequence(name):
+        raise CanonError(f"{name!r} holds sequences, and pictures are asked for: load it with load_sequences.")
     default = DIGITS_VALIDATION_SHARE if kind == "digits" else VALIDATION_SHARE
     shares = Shares(check_share("validation", default if validation is None else validation), check_share("test", test), seed)
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer):

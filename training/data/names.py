@@ -9,12 +9,20 @@ from ...zoo.errors import CanonError, unknown_name
 
 DESCRIPTIONS = MappingProxyType(
     {
+        "adding": "the sum of two marked numbers of many (Hochreiter and Schmidhuber 1997), e.g. adding:length=100,examples=20000",
+        "copying": "symbols to be repeated after a delay (Hochreiter and Schmidhuber 1997), e.g. copying:delay=20,symbols=10",
         "csv:PATH": "pictures listed in a CSV file with columns file, label and perhaps split, e.g. csv:photos.csv[label=species]",
+        "dates": "dates in twelve forms to be translated to ISO 8601, e.g. dates:examples=12000",
         "digits": "1,797 handwritten digits of 8x8 pixels that come with scikit-learn; needs no network",
         "fashion_mnist": "70,000 grey pictures of clothing of 28x28 pixels in 10 classes (Xiao et al. 2017)",
         "folder:PATH": "a folder of pictures, one sub-folder per class, with or without train, validation and test above them",
+        "gettext:PAIR": "messages of installed programs and their translations, e.g. gettext:en-fr",
+        "parity": "whether a sequence of -1 and 1 has an odd number of ones, e.g. parity:length=20",
         "parquet:PATH": "pictures listed in a Parquet file, with the columns of csv:PATH",
+        "rows:NAME": "a data set of pictures read row by row, e.g. rows:fashion_mnist",
         "synthetic": "generated stripes in noise for smoke tests, e.g. synthetic:classes=4,size=16,channels=3,examples=400",
+        "text": "the documentation strings of Python's standard library as windows of characters, e.g. text[window=200]",
+        "text:PATH": "any UTF-8 text as windows of characters, e.g. text:book.txt[window=200]",
         "tfds:NAME": "a data set of TensorFlow Datasets with pictures and labels, e.g. tfds:cifar10",
     }
 )
@@ -23,9 +31,13 @@ DESCRIPTIONS = MappingProxyType(
 SUBSET_OPTIONS = ("classes", "per_class")
 FILE_OPTIONS = ("unreadable",)
 COLUMN_OPTIONS = ("file", "label", "split")
+TEXT_OPTIONS = ("window",)
+SEQUENCES = ("adding", "copying", "dates", "gettext", "parity", "rows", "text")
 _NEEDED = MappingProxyType(
     {
         "csv": "A list of pictures is named csv:PATH, for example csv:photos.csv.",
+        "gettext": "Pairs of messages are named gettext:PAIR, for example gettext:en-fr.",
+        "rows": "Pictures read row by row are named rows:NAME, for example rows:fashion_mnist.",
         "folder": "A folder of pictures is named folder:PATH, for example folder:photos.",
         "parquet": "A list of pictures is named parquet:PATH, for example parquet:photos.parquet.",
         "tfds": "A data set of TensorFlow Datasets is named tfds:NAME, for example tfds:cifar10.",
@@ -58,12 +70,15 @@ def parse_name(name: str) -> DataName:
     kind, _, argument = plain.partition(":")
     if kind in _NEEDED and not argument:
         raise CanonError(_NEEDED[kind])
-    if kind not in {*_NEEDED, "synthetic"} and plain not in DESCRIPTIONS:
+    if kind not in {*_NEEDED, "synthetic", *SEQUENCES} and plain not in DESCRIPTIONS:
         cure = f"a folder of pictures is named folder:{name}" if Path(name).is_dir() else ""
         raise unknown_name("data set", name, list_datasets(), cure)
-    of_files = FILE_OPTIONS if kind in {"csv", "folder", "parquet"} else ()
-    allowed = (*SUBSET_OPTIONS, *of_files, *(COLUMN_OPTIONS if kind in {"csv", "parquet"} else ()))
+    allowed = _options_of(kind)
+    if kind == "rows":
+        _check_rows(argument)
     for key, value in options.items():
+        if not allowed:
+            raise CanonError(f"The data set {plain!r} takes no options in brackets, got {key}={value!r}.")
         if key not in allowed or not value:
             raise CanonError(f"The data set {plain!r} takes {', '.join(allowed)} in brackets, as in [per_class=20], got {key}={value!r}.")
     if not re.fullmatch("[1-9][0-9]*", options.get("per_class", "1")):
@@ -71,8 +86,28 @@ def parse_name(name: str) -> DataName:
     return DataName(kind, argument, options)
 
 
+def is_sequence(name: str) -> bool:
+    """Return whether a name is that of sequences, which `load_sequences` loads, and not of pictures."""
+    return _without_options(name)[0].partition(":")[0] in SEQUENCES
+
+
+def _options_of(kind: str) -> tuple[str, ...]:
+    if kind in SEQUENCES:
+        return TEXT_OPTIONS if kind == "text" else ()
+    of_files = FILE_OPTIONS if kind in {"csv", "folder", "parquet"} else ()
+    return (*SUBSET_OPTIONS, *of_files, *(COLUMN_OPTIONS if kind in {"csv", "parquet"} else ()))
+
+
+def _check_rows(argument: str) -> None:
+    if is_sequence(argument):
+        raise CanonError(f"rows:NAME reads a data set of pictures row by row, and {argument!r} holds sequences: name pictures.")
+    parse_name(argument)
+
+
 def _without_options(name: str) -> tuple[str, dict[str, str]]:
     """Cut `[key=value,...]` off the end of a name, unless a folder is called like that."""
+    if name.startswith("rows:"):  # they belong to the pictures
+        return name, {}
     found = re.fullmatch(r"(.+?)\[([^\[\]]*)\]", name)
     argument = name.partition(":")[2]
     if found is None or (argument and Path(argument).is_dir()):

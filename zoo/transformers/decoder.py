@@ -56,8 +56,8 @@ class Decoder:
             last = [name for name in layers if name.startswith("encoder_block") or name == "encoder_norm"][-1]
             self._encoder = keras.Model(model.input["source_ids"], layers[last].output)
         self.vocabulary_size: int = self._tokens.vocabulary_size
-        learned = isinstance(self._positions, LearnedPositionEmbedding)
-        self.max_length: int | None = self._positions.max_length if learned else None
+        table = self._positions
+        self.max_length: int | None = table.max_length if isinstance(table, LearnedPositionEmbedding) else None
 
     def start(self, batch_size, max_length: int, source_ids=None) -> DecoderState:
         """Return the state before the first step, with room for `max_length` steps of each row.
