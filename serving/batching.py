@@ -1,7 +1,8 @@
 """Dynamic batching: requests that come at the same time are computed together, and each gets its own rows.
 
-There is no thread a model: a batcher with work in its queue runs on the server's pool, one batch at a time, and goes to the end of the
-pool's queue after each, so that models share it fairly. While a batch is computed the next one gathers.
+There is no thread a model: a batcher with work in its queue runs on the server's pool, two batches at a time, and goes to the end of
+the pool's queue after each, so that models share it fairly. While batches are computed the next one gathers. With one at a time the
+processor would rest whenever answers are handed out: measured for 64 clients of a small network, 1,744 answers a second against 1,477.
 """
 
 import threading
@@ -50,7 +51,7 @@ class Batcher:
         *,
         max_batch: int,
         max_wait_s: float,
-        parallel: int = 1,
+        parallel: int = 2,
         observe: Callable[[int], None] | None = None,
     ):
         self._compute = compute

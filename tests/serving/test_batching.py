@@ -55,7 +55,8 @@ def queue_behind_one(adder, batcher, requests):
 
 
 def make(adder, pool, signature=ROWS, max_batch=8, max_wait_s=0.0, **options):
-    return Batcher(adder, signature, pool, max_batch=max_batch, max_wait_s=max_wait_s, **options)
+    # one at a time, so that a test knows what waits
+    return Batcher(adder, signature, pool, **{"max_batch": max_batch, "max_wait_s": max_wait_s, "parallel": 1, **options})
 
 
 def test_what_waits_is_computed_together_and_each_gets_its_own(pool):
