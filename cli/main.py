@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from . import compare, demo, doctor, evaluate, explain, export, features, finetune, inspect, models, predict, serve, train, tune
+from . import compare, demo, doctor, evaluate, explain, export, features, finetune, generate, inspect, models, predict, serve, train, tune
 from .console import run_command
 
 app = typer.Typer(
@@ -25,6 +25,7 @@ app.command("tune")(tune.tune)
 app.command("compare")(compare.compare)
 app.command("evaluate")(evaluate.evaluate)
 app.command("predict")(predict.predict)
+app.command("generate")(generate.generate)
 app.command("explain")(explain.explain)
 app.command("features")(features.features)
 app.command("doctor")(doctor.doctor)

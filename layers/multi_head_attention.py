@@ -157,10 +157,11 @@ class MultiHeadAttention(keras.layers.Layer):
             self.rotary.build((query_shape[0], self.num_heads, query_shape[1], self._key_dim))
 
     def initial_cache(self, batch_size, max_length):
-        """Return an empty cache for `max_length` steps of `batch_size` rows, an integer or a scalar tensor."""
+        """Return an empty cache for `max_length` steps of `batch_size` rows, integers or scalar tensors."""
         if not keras.ops.is_tensor(batch_size):
             batch_size = positive_integer("batch_size", batch_size)
-        max_length = positive_integer("max_length", max_length)
+        if not keras.ops.is_tensor(max_length):
+            max_length = positive_integer("max_length", max_length)
         return empty_cache(batch_size, max_length, self._heads, self._key_dim, self._value_dim, self.compute_dtype)
 
     def call(

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from .saved_model import export
     from .servable import Servable, load
     from .server import Server
+    from .text_signatures import Text
 
 __all__ = [
     "Bundle",
@@ -21,6 +22,7 @@ __all__ = [
     "Server",
     "Signature",
     "TensorSpec",
+    "Text",
     "export",
     "inspect",
     "load",
@@ -36,6 +38,7 @@ _HOMES = {
     "Server": "server",
     "Signature": "bundle",
     "TensorSpec": "bundle",
+    "Text": "text_signatures",
     "export": "saved_model",
     "inspect": "inspection",
     "load": "servable",

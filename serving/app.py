@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from http import HTTPStatus
 
@@ -19,6 +20,7 @@ from .limits import Intake, Limits, Ticket
 from .metrics import Metrics
 from .openapi import describe_interface
 from .rest import describe, read_request, write_reply
+from .streaming import EventResponse, Stream
 from .web_page import page_routes
 
 Endpoint = Callable[[Request], Awaitable[Response]]
@@ -74,10 +76,12 @@ def _endpoints(parts: Parts) -> dict[str, Endpoint]:
 
     async def predict(request: Request) -> Response:
         verb = request.path_params["verb"]
-        if verb != "predict":
-            raise RequestError(f"This server answers NAME:predict, not {verb[:20]!r}.", HTTPStatus.NOT_FOUND)
+        if verb not in ("predict", "stream"):
+            raise RequestError(f"This server answers NAME:predict and NAME:stream, not {verb[:20]!r}.", HTTPStatus.NOT_FOUND)
         if request.method != "POST":
-            raise HTTPException(HTTPStatus.METHOD_NOT_ALLOWED, "Send the request to NAME:predict with POST.", {"Allow": "POST"})
+            raise HTTPException(HTTPStatus.METHOD_NOT_ALLOWED, f"Send the request to NAME:{verb} with POST.", {"Allow": "POST"})
+        if verb == "stream":
+            return await _stream(request, parts)
         with parts.intake.admit() as ticket:
             return Response(await _predict(request, parts, ticket), media_type="application/json")
 
@@ -126,6 +130,16 @@ async def _predict(request: Request, parts: Parts, ticket: Ticket) -> bytes:
     if sum(array.size for array in outputs.values()) > _READ_HERE:
         return await run_in_threadpool(write_reply, outputs, asked.form)
     return write_reply(outputs, asked.form)
+
+
+async def _stream(request: Request, parts: Parts) -> Response:
+    with ExitStack() as held:
+        ticket = held.enter_context(parts.intake.admit())
+        served = parts.catalogue.find(*_model(request))
+        request.state.model = served.servable.bundle.name
+        body = await _read_body(request, parts.limits, ticket)
+        stream = await run_in_threadpool(Stream, served.servable, body, parts.limits.timeout_s)
+        return EventResponse(stream, held.pop_all())
 
 
 def _model(request: Request) -> tuple[str, int | None, str | None]:

@@ -14,6 +14,7 @@ from .versions import list_versions
 
 MANIFEST = "manifest.json"
 LABELS = "assets/labels.txt"
+TOKENIZER = Path("assets.extra/tokenizer.json")
 
 
 @dataclass(frozen=True)

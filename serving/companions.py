@@ -58,14 +58,21 @@ def check_request(precision: str, formats: tuple[str, ...], data: Any) -> tuple[
     return formats
 
 
-def prepare(plan: Plan, precision: Precision, formats: tuple[str, ...]) -> Arithmetic:
-    """Trace the model and freeze it, in the precision asked for."""
+def prepare(plan: Plan, precision: Precision, formats: tuple[str, ...], *, keep_variables: bool = False) -> Arithmetic:
+    """Trace the model and freeze it, in the precision asked for.
+
+    Args:
+        plan: the model, with names and types.
+        precision: of the export.
+        formats: keys of `FORMATS`.
+        keep_variables: True where other signatures share the weights, so that they cannot become constants of one.
+    """
     traced = trace_core(plan)
-    if not can_freeze(traced):
+    if keep_variables or not can_freeze(traced):
         if precision != "float32" or formats:
             raise CanonError(
                 f"Model {plan.model.name!r} can be exported only as a float32 SavedModel: its weights cannot become constants "
-                "(tables of words, state that it writes, or more than 1.5 GB)."
+                "(text that it writes, tables of words, state that it writes, or more than 1.5 GB)."
             )
         return Arithmetic(plan, traced, None, traced, precision)
     core = freeze(traced)

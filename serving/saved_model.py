@@ -14,12 +14,15 @@ import tensorflow as tf
 from ..zoo.errors import CanonError
 from ..zoo.model import Model, load_model
 from ..zoo.records import ModelRecord, Preprocessing
-from .bundle import LABELS, MANIFEST, Bundle, Manifest, hash_files
+from ..zoo.tokenizers_files import load_tokenizer
+from ..zoo.tokenizers_plain import ByteTokenizer, CharacterTokenizer
+from .bundle import LABELS, MANIFEST, TOKENIZER, Bundle, Manifest, hash_files
 from .companions import Precision, check_request, prepare, write_companions
 from .freezing import reads_tables
 from .inspection import read_saved_model
 from .samples import read_samples
-from .signatures import LOGITS, build_signatures, plan_signatures
+from .signatures import LOGITS, build_signatures, in_float32, plan_signatures
+from .text_signatures import Text, text_signatures, writes_text
 from .versions import new_version
 from .warmup import write_warmup
 
@@ -34,6 +37,7 @@ def export(
     precision: Precision = "float32",
     formats: Sequence[str] = (),
     data: Any = None,
+    text: Text | None = None,
 ) -> Bundle:
     """Write a model as a SavedModel bundle in `directory/VERSION`.
 
@@ -53,6 +57,9 @@ def export(
         formats: other formats to write into the bundle: "litert", "onnx", "openvino". Each is compared with the SavedModel.
         data: what accuracy and speed are measured on, for the manifest: an array, a mapping of names to arrays, a pair of one of
             these and the class indices, the path of an `.npz` file of arrays (classes under `targets`), or a folder of images.
+        text: for a model that reads or writes text, its tokenizer and how it writes: adds the signature `generate` and, to a
+            recurrent one, `step`; or `bytes`, from text to the outputs, or from an image to the text on it. None takes the
+            tokenizer of bytes or characters that lies beside the model as `tokenizer.json`, if there is one.
 
     Returns:
         the bundle: its path and its manifest.
@@ -75,9 +82,14 @@ def export(
         preprocessing = record.preprocessing if preprocessing is None else preprocessing
     directory = Path(directory)
     _check_name(directory)
+    text = _text_beside(model) if text is None else text
+    source = source if text is None else in_float32(source)  # once, so that all signatures share its weights
     plan = plan_signatures(source, preprocessing)
-    arithmetic = prepare(plan, precision, wanted)
+    writes = text is not None and writes_text(source)
+    arithmetic = prepare(plan, precision, wanted, keep_variables=writes)
     signatures = build_signatures(plan, arithmetic.written)
+    if text is not None:
+        signatures |= text_signatures(source, plan, arithmetic.written, text)
     names = _check_labels(tuple(labels or ()), signatures)
     samples = None if data is None else read_samples(data, arithmetic.specs, preprocessing, names)
     record = None if record is None else dataclasses.replace(record, labels=names, preprocessing=preprocessing)
@@ -86,6 +98,8 @@ def export(
         name = directory.resolve().name
         saved = read_saved_model(folder.path)
         write_warmup(folder.path, name, saved.signatures, preprocessing)
+        if text is not None:
+            text.tokenizer.save(folder.path / TOKENIZER.parent)
         written, measurements = write_companions(arithmetic, folder.path, wanted, samples)
         manifest = Manifest(
             name=name,
@@ -116,6 +130,18 @@ def _read_model(model: keras.Model | str | Path) -> keras.Model:
             raise CanonError(f"The folder {str(path)!r} holds no model.keras: give the folder of a finished run or a .keras file.")
         path = path / "model.keras"
     return load_model(path)
+
+
+def _text_beside(model: keras.Model | str | Path) -> Text | None:
+    """Return how to read and write text when the model comes from a folder with a tokenizer that a graph can hold."""
+    if isinstance(model, keras.Model):
+        return None
+    path = Path(model)
+    file = (path if path.is_dir() else path.parent) / TOKENIZER.name
+    if not file.is_file():
+        return None
+    tokenizer = load_tokenizer(file)
+    return Text(tokenizer) if isinstance(tokenizer, ByteTokenizer | CharacterTokenizer) else None
 
 
 def _record(model: keras.Model) -> ModelRecord | None:

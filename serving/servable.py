@@ -1,5 +1,6 @@
 """A bundle in memory, ready to answer."""
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from ..zoo.errors import CanonError
 from .bundle import MANIFEST, Bundle, Manifest, Signature, read_bundle
 from .errors import RequestError, not_found
 from .inspection import check_safe, find_saved_model, foreign_bundle
+from .signatures import IMAGES_BYTES
 from .tensors import from_array
 
 DEFAULT_SIGNATURE = "serving_default"
@@ -116,7 +118,7 @@ class Servable:
         try:
             outputs = self._compute(signature, arrays)
         except tf.errors.InvalidArgumentError as error:
-            raise self._refused(signature, arrays) from error
+            raise self._refused(signature, arrays, error.message) from error
         return {name: np.asarray(outputs[name]) for name in sorted(outputs)}
 
     def _compute(self, signature: str, arrays: Mapping[str, np.ndarray]) -> dict[str, tf.Tensor]:
@@ -124,10 +126,13 @@ class Servable:
         tensors = {name: tf.constant(array, dtype=specs[name].dtype) for name, array in arrays.items()}
         return self._loaded.signatures[signature](**tensors)
 
-    def _refused(self, signature: str, arrays: Mapping[str, np.ndarray]) -> RequestError:
+    def _refused(self, signature: str, arrays: Mapping[str, np.ndarray], message: str) -> RequestError:
         """Explain why TensorFlow could not compute; its own words are about nodes of the graph."""
         specs = self.signatures[signature].inputs
-        if signature != "bytes":
+        if IMAGES_BYTES not in specs:
+            asserted = re.search(r"assertion failed: \[(.*?)\]", message)
+            if asserted:  # by a signature of ours, in words for its user
+                return RequestError(asserted[1])
             shapes = ", ".join(f"{name!r} of shape {array.shape}" for name, array in arrays.items())
             return RequestError(f"Signature {signature!r} cannot compute with {shapes}.")
         name = next(iter(specs))

@@ -23,6 +23,7 @@ from .limits import Intake, Limits
 from .logs import Log
 from .servable import Servable
 from .served import Served
+from .signatures import IMAGES_BYTES
 from .warming import TINY_PNG, warm_up
 from .watching import Watcher
 
@@ -181,12 +182,22 @@ class Server:
 
 
 def curl_example(url: str, servable: Servable) -> str:
-    """Return a curl command that asks the model something: an image where it takes images, else its metadata."""
+    """Return a curl command that asks the model something: an image or a text where it takes one, else its metadata."""
     model = f"{url}/v1/models/{servable.bundle.name}"
-    if "bytes" not in servable.signatures:
+    name = next((name for name in ("generate", "bytes") if name in servable.signatures), None)
+    if name is None:
         return f"curl {model}/metadata"
-    body = json.dumps({"signature_name": "bytes", "instances": [{"b64": b64encode(TINY_PNG).decode()}]})
+    inputs = servable.signatures[name].inputs
+    row = {key: example_value(key, spec.dtype) for key, spec in inputs.items()}
+    body = json.dumps({"signature_name": name, "instances": [row if len(row) > 1 else next(iter(row.values()))]})
     return f"curl -d '{body}' {model}:predict"
+
+
+def example_value(name: str, dtype: str) -> Any:
+    """Return a value for one row of an input of encoded images, texts or seeds, as JSON."""
+    if name == IMAGES_BYTES:
+        return {"b64": b64encode(TINY_PNG).decode()}
+    return "A text" if dtype == "string" else 0
 
 
 @contextlib.contextmanager

@@ -97,15 +97,9 @@ def build_signatures(plan: Plan, core: Callable[..., list[tf.Tensor]]) -> dict[s
     signatures = {"serving_default": forward.get_concrete_function()}
     preprocessing = plan.preprocessing
     if preprocessing is not None:
-        shape = (*preprocessing.size, preprocessing.channels)
 
         def from_bytes(encoded):
-            images = tf.map_fn(
-                lambda item: apply_preprocessing(decode_image(item), preprocessing),
-                encoded,
-                fn_output_signature=tf.TensorSpec(shape, "float32"),
-            )
-            return forward(images)
+            return forward(read_images(encoded, preprocessing))
 
         strings = tf.TensorSpec((None,), "string", name=IMAGES_BYTES)
         signatures["bytes"] = tf.function(from_bytes, autograph=False).get_concrete_function(strings)
@@ -118,6 +112,16 @@ def build_signatures(plan: Plan, core: Callable[..., list[tf.Tensor]]) -> dict[s
 
         signatures["features"] = features.get_concrete_function()
     return signatures
+
+
+def read_images(encoded: tf.Tensor, preprocessing: Preprocessing) -> tf.Tensor:
+    """Return encoded images (B,) as the model's input (B, H, W, C)."""
+    shape = (*preprocessing.size, preprocessing.channels)
+    return tf.map_fn(
+        lambda item: apply_preprocessing(decode_image(item), preprocessing),
+        encoded,
+        fn_output_signature=tf.TensorSpec(shape, "float32"),
+    )
 
 
 def name_outputs(plan: Plan, values: Sequence[tf.Tensor]) -> dict[str, tf.Tensor]:

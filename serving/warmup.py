@@ -9,6 +9,7 @@ from tensorflow.core.framework import tensor_pb2
 
 from ..zoo.records import Preprocessing
 from .bundle import Signature, TensorSpec
+from .signatures import IMAGES_BYTES
 
 WARMUP = "assets.extra/tf_serving_warmup_requests"
 _OPEN_SIZE = 32  # of an axis of any length
@@ -27,16 +28,18 @@ def write_warmup(folder: Path, name: str, signatures: Mapping[str, Signature], p
     path.parent.mkdir(parents=True, exist_ok=True)
     with tf.io.TFRecordWriter(str(path)) as writer:
         for key, signature in signatures.items():
-            tensors = {input_name: _example(spec, preprocessing) for input_name, spec in signature.inputs.items()}
+            tensors = {input_name: _example(input_name, spec, preprocessing) for input_name, spec in signature.inputs.items()}
             writer.write(_prediction_log(name, key, tensors))
 
 
-def _example(spec: TensorSpec, preprocessing: Preprocessing | None) -> tensor_pb2.TensorProto:
+def _example(name: str, spec: TensorSpec, preprocessing: Preprocessing | None) -> tensor_pb2.TensorProto:
+    if spec.dtype == "string" and name != IMAGES_BYTES:
+        return tf.make_tensor_proto([b"a"])
     if spec.dtype == "string":
         size = (64, 64) if preprocessing is None else preprocessing.size
         return tf.make_tensor_proto([tf.io.encode_jpeg(np.zeros((*size, 3), "uint8")).numpy()])
     shape = [1, *(size or _OPEN_SIZE for size in (spec.shape or (1,))[1:])] if spec.shape is None or spec.shape else []
-    zero = tf.make_tensor_proto(0, dtype=spec.dtype)
+    zero = tf.make_tensor_proto(np.zeros((), tf.as_dtype(spec.dtype).as_numpy_dtype), dtype=spec.dtype)
     # a value given once stands for every element, which keeps the file small
     zero.tensor_shape.CopyFrom(tf.TensorShape(shape).as_proto())
     return zero

@@ -8,6 +8,7 @@ from ..zoo.model import Model
 from .auxiliary import WithAuxiliary, auxiliary_outputs
 from .data import Dataset
 from .data.balance import class_weights
+from .data.sequences import SequenceDataset
 from .losses import ClassWeighted, build_loss, class_weight_list
 from .optimizers import build_optimizer
 from .penalties import add_penalties
@@ -15,6 +16,8 @@ from .precision import precision_policy
 from .recipe_parts import snapshot_epochs
 from .schedules import learning_rate, momentum
 from .sections import Recipe, TrainSection
+from .sequence_building import sequence_model
+from .sequence_losses import sequence_loss
 
 
 def updates_per_epoch(section: TrainSection, examples: int) -> int:
@@ -31,9 +34,9 @@ def updates_per_epoch(section: TrainSection, examples: int) -> int:
     return section.steps_per_epoch or batches
 
 
-def build(recipe: Recipe, data: Dataset) -> Model:
+def build(recipe: Recipe, data: Dataset | SequenceDataset) -> Model:
     """Return the compiled model of a recipe."""
-    section, train_section = recipe.model, recipe.train
+    train_section = recipe.train
     if train_section.batch_size > len(data.train):
         raise CanonError(
             f"train.batch_size is {train_section.batch_size}, but {data.name!r} has {len(data.train)} training examples: lower it."
@@ -43,10 +46,9 @@ def build(recipe: Recipe, data: Dataset) -> Model:
     if train_section.snapshots:
         snapshot_epochs(recipe)
     with precision_policy(train_section.precision):
-        model = zoo.create(section.name, num_classes=data.num_classes, input_shape=section.input_shape, overrides=section.overrides)
-    if model.record.preprocessing is None:
-        raise CanonError(f"Model {section.name!r} takes no images, and recipes train on images.")
-    model.update_record(labels=data.class_names)
+        model = sequence_model(recipe, data) if isinstance(data, SequenceDataset) else _picture_model(recipe, data)
+    if model.record.num_classes == len(data.class_names):  # a model of language has none, only a vocabulary
+        model.update_record(labels=data.class_names)
     add_penalties(model, train_section.l1, train_section.l2)
     updates = updates_per_epoch(train_section, len(data.train))
     try:
@@ -58,12 +60,22 @@ def build(recipe: Recipe, data: Dataset) -> Model:
     if train_section.precision == "mixed_float16":
         # float16 holds nothing below 6e-8: small gradients would vanish
         optimizer = keras.optimizers.LossScaleOptimizer(optimizer)
-    loss = _loss(train_section, data, model)
+    loss = sequence_loss(train_section, data) if isinstance(data, SequenceDataset) else _loss(train_section, data, model)
     model.compile(optimizer=optimizer, loss=loss, metrics=["accuracy"], jit_compile=False, auto_scale_loss=False)
     return model
 
 
+def _picture_model(recipe: Recipe, data: Dataset) -> Model:
+    section = recipe.model
+    model = zoo.create(section.name, num_classes=data.num_classes, input_shape=section.input_shape, overrides=section.overrides)
+    if model.record.preprocessing is None:
+        raise CanonError(f"Model {section.name!r} reads sequences, and {data.name!r} holds pictures: try rows:{data.name}.")
+    return model
+
+
 def _loss(section: TrainSection, data: Dataset, model: Model) -> keras.losses.Loss:
+    if section.loss == "mean_squared_error":
+        raise CanonError("train.loss 'mean_squared_error' is for sequences with numbers as labels: use 'cross_entropy' for classes.")
     loss, auxiliary = build_loss(section.loss, section.loss_options), auxiliary_outputs(model)
     if section.class_weights is not None:
         weights = section.class_weights

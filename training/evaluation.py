@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -10,8 +11,8 @@ from ..zoo.errors import CanonError, unknown_name
 from ..zoo.model import Model, load_model
 from .auxiliary import main_output
 from .compiled_steps import kept
-from .data import Dataset
-from .pipeline import batches, load_data
+from .data import Dataset, SequenceDataset
+from .pipeline import batches, load_any
 from .recipe import load_recipe
 from .sections import DataSection
 from .steps import compiled
@@ -94,7 +95,9 @@ class Evaluation:
         }
 
 
-def evaluate(model: Model | str | Path, data: Dataset | str | None = None, split: str = "test", *, batch_size: int = 256) -> Evaluation:
+def evaluate(
+    model: Model | str | Path, data: Dataset | SequenceDataset | str | None = None, split: str = "test", *, batch_size: int = 256
+) -> Any:
     """Evaluate a model on one split of a data set.
 
     Args:
@@ -103,6 +106,9 @@ def evaluate(model: Model | str | Path, data: Dataset | str | None = None, split
         split: "train", "validation" or "test".
         batch_size: examples at a time; it changes the speed only.
 
+    Returns:
+        an `Evaluation`, or for sequences what `evaluate_sequences` returns.
+
     Raises:
         CanonError: for a missing file, an unknown data set or split, or classes that are not the model's.
     """
@@ -110,6 +116,10 @@ def evaluate(model: Model | str | Path, data: Dataset | str | None = None, split
     if not isinstance(model, Model):
         model, section = load_trained(model)
     data = _dataset(data, section)
+    if isinstance(data, SequenceDataset):
+        from .sequence_evaluation import evaluate_sequences
+
+        return evaluate_sequences(model, data, split, batch_size=batch_size)
     if split not in data.splits:
         raise unknown_name("split", split, data.splits)
     record = model.record
@@ -123,7 +133,7 @@ def evaluate(model: Model | str | Path, data: Dataset | str | None = None, split
     if not len(data.splits[split]):
         raise CanonError(f"The {split} split of {data.name!r} is empty: name another split or data set.")
     logits = _logits(model, batches(data.splits[split], record.preprocessing, batch_size))
-    return _judged(logits, data, split)
+    return judged(logits, data.name, data.class_names, split, data.splits[split].labels)
 
 
 def load_trained(source: str | Path) -> tuple[Model, DataSection | None]:
@@ -141,14 +151,14 @@ def load_trained(source: str | Path) -> tuple[Model, DataSection | None]:
     return load_model(path / "model.keras"), load_recipe(recipe).data if recipe.is_file() else None
 
 
-def _dataset(data: Dataset | str | None, section: DataSection | None) -> Dataset:
-    if isinstance(data, Dataset):
+def _dataset(data: Dataset | SequenceDataset | str | None, section: DataSection | None) -> Dataset | SequenceDataset:
+    if isinstance(data, Dataset | SequenceDataset):
         return data
     if data is not None and (section is None or data != section.name):
         section = DataSection(name=data)
     if section is None:
         raise CanonError("No data set was named: name one, such as digits, or give a run's folder, whose recipe names it.")
-    return load_data(section)
+    return load_any(section)
 
 
 def _logits(model: Model, dataset: tf.data.Dataset) -> np.ndarray:
@@ -160,16 +170,22 @@ def _logits(model: Model, dataset: tf.data.Dataset) -> np.ndarray:
     return np.concatenate([forward(images).numpy() for images, _ in dataset])
 
 
-def _judged(logits: np.ndarray, data: Dataset, split: str) -> Evaluation:
-    truth = data.splits[split].labels
+def judged(logits: np.ndarray, data: str, class_names: tuple[str, ...], split: str, truth: np.ndarray) -> Evaluation:
+    """Return logits (N, classes) as answers.
+
+    Args:
+        logits: of each example.
+        data, class_names, split: as in the answers.
+        truth: right class numbers, (N,).
+    """
     shifted = logits.astype("float64") - logits.max(axis=1, keepdims=True)
     log_probabilities = shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
     predicted = logits.argmax(axis=1)
     rows = np.arange(len(truth))
     return Evaluation(
-        data=data.name,
+        data=data,
         split=split,
-        class_names=data.class_names,
+        class_names=class_names,
         truth=truth,
         predicted=predicted,
         confidence=np.exp(log_probabilities[rows, predicted]),

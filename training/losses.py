@@ -73,11 +73,16 @@ def build_loss(name: str, options: Mapping[str, Any] | None = None) -> keras.los
         CanonError: for an option that the loss does not have, or a value that it refuses.
     """
     options = dict(options or {})
-    kind = {"cross_entropy": CrossEntropy, "rbf_maximum_a_posteriori": RBFMaximumAPosteriori}[name]
-    allowed = [key for key in inspect.signature(kind).parameters if key != "kwargs"]
+    kinds = {
+        "cross_entropy": CrossEntropy,
+        "mean_squared_error": keras.losses.MeanSquaredError,
+        "rbf_maximum_a_posteriori": RBFMaximumAPosteriori,
+    }
+    kind = kinds[name]
+    allowed = [key for key in inspect.signature(kind).parameters if key not in ("kwargs", "reduction", "name", "dtype")]
     for key in options:
         if key not in allowed:
-            raise CanonError(f"The loss {name!r} has no option {key!r}: allowed: {', '.join(allowed)}.")
+            raise CanonError(f"The loss {name!r} has no option {key!r}: allowed: {', '.join(allowed) or 'none'}.")
     try:
         return kind(**options)
     except (ValueError, TypeError) as error:

@@ -9,7 +9,8 @@ import tensorflow as tf
 from ..zoo.preprocessing import apply_preprocessing
 from ..zoo.records import Preprocessing
 from .augmentation import Augmentation
-from .data import Dataset, Split, load
+from .data import Dataset, SequenceDataset, Split, load, load_sequences
+from .data.names import is_sequence
 from .sections import DataSection
 
 # float32 images of a whole split beyond this are prepared anew in each epoch
@@ -17,8 +18,15 @@ _MEMORY = 512 * 2**20
 
 
 def load_data(section: DataSection) -> Dataset:
-    """Load the data set of a recipe; a CanonError says why when it cannot be had."""
+    """Load the data set of a recipe for pictures; a CanonError says why when it cannot be had."""
     return load(section.name, seed=section.seed, validation=section.validation)
+
+
+def load_any(section: DataSection) -> Dataset | SequenceDataset:
+    """Load the data set of a recipe, of pictures or of sequences; a CanonError says why when it cannot be had."""
+    if is_sequence(section.name):
+        return load_sequences(section.name, seed=section.seed, validation=section.validation)
+    return load_data(section)
 
 
 def epoch_order(examples: int, seed: int, epoch: int) -> np.ndarray:

@@ -26,6 +26,7 @@ _FILES = (
     "curves.png",
     "confusion.png",
     "mistakes.png",
+    "vocabulary.json",
 )
 _FOLDERS = ("events", "checkpoints", "snapshots")
 

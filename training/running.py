@@ -2,13 +2,14 @@
 
 import dataclasses
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import keras
+import numpy as np
 import tensorflow as tf
 from rich.console import Console
 
@@ -19,20 +20,23 @@ from .batch_statistics import refresh_batch_norm
 from .building import build, updates_per_epoch
 from .callbacks import BestWeights, Events, HistoryFile, LastGood
 from .checkpoints import Checkpoints, has_checkpoint
-from .data import Dataset
+from .cross_entropy import accuracy
+from .data import Dataset, SequenceDataset
 from .distribution import is_chief, make_strategy, told_when_lost
 from .doctor import first_look, probe_batch, refuse_errors
 from .environment import environment
 from .evaluation import Evaluation, evaluate
 from .gradient_norms import GradientNorms
 from .loop import train
-from .pipeline import epoch_order, load_data, reader
+from .pipeline import epoch_order, load_any, reader
 from .progress import EpochLines
 from .recipe import load_recipe, toml_value
 from .recipe_parts import recipe_augmentation, recipe_average, recipe_callbacks, recipe_rule
 from .report import Outcome, write_report
 from .run_folder import check_folder, open_folder, write_metrics
 from .sections import Recipe
+from .sequence_evaluation import SequenceEvaluation
+from .steps import PerExample
 from .writing import save_whole, told_when_full
 
 
@@ -45,7 +49,7 @@ class RunResult:
         model: with the best weights, labels and preprocessing; `model.keras` holds the same.
         history: figures by name, one for each epoch.
         best_epoch: number from 0 of the epoch whose weights were kept.
-        test: the answers on the test split.
+        test: the answers on the test split; a `SequenceEvaluation` where there is no one class for each example.
         seconds: how long training took.
     """
 
@@ -53,12 +57,12 @@ class RunResult:
     model: Model
     history: Mapping[str, list[float]]
     best_epoch: int
-    test: Evaluation
+    test: Evaluation | SequenceEvaluation
     seconds: float
 
     @property
     def test_metrics(self) -> dict[str, float]:
-        """Accuracy, cross-entropy, macro F1 and number of examples of the test split."""
+        """Accuracy, cross-entropy, macro F1 and number of examples of the test split; for sequences what suits their labels."""
         return self.test.metrics()
 
 
@@ -118,10 +122,14 @@ def run(
     recipe = resolve_precision(recipe, out, alone=strategy.num_replicas_in_sync == 1)
     if chief:
         check_folder(out, recipe, overwrite=overwrite)
-    data = load_data(recipe.data)
+    data = load_any(recipe.data)
     # after the data, whose preparation (once a machine) draws random numbers too
     _start_random(recipe)
-    kind = Running
+    kind: Callable[..., Running] = Running
+    if isinstance(data, SequenceDataset):
+        from .sequence_running import SequenceRunning
+
+        kind = SequenceRunning
     with strategy.scope():
         model = build(recipe, data)
         if recipe.transfer.active:
@@ -165,13 +173,17 @@ class Running:
     def finish(self, history: Mapping[str, list[float]], best_epoch: int, seconds: float, command: str) -> RunResult:
         """Save the model, whose weights are the best ones, look at the test split, and write the report."""
         model = self._final_model()
-        test = evaluate(model, self.data, "test")
+        test = self.answers(model)
         if self.chief:
             save_whole(model, self.folder / "model.keras")
             outcome = Outcome(self.recipe, command, self.data, history, best_epoch, test, _parameters(model), seconds, environment())
             self.report(outcome)
             write_metrics(self.folder, _metrics(outcome))
         return RunResult(self.folder, model, history, best_epoch, test, seconds)
+
+    def answers(self, model: Model) -> Any:
+        """Return what the model says about the test split."""
+        return evaluate(model, self.data, "test")
 
     def report(self, outcome: Outcome) -> None:
         """Write the report."""
@@ -183,9 +195,7 @@ class Running:
         if self.chief:
             callbacks += [HistoryFile(folder / "history.csv"), Events(folder / "events"), LastGood(folder / "checkpoints")]
             if section.gradient_norms:
-                assert self.model.record.preprocessing is not None  # build refuses models without
-                batch = probe_batch(self.data.train, self.model.record.preprocessing)
-                callbacks.append(GradientNorms(*batch, path=folder / "gradient_norms.csv"))
+                callbacks.append(GradientNorms(*self.probe(), path=folder / "gradient_norms.csv"))
         callbacks.append(best)
         if section.patience is not None:
             mode = "min" if section.monitor.endswith("loss") else "max"
@@ -193,14 +203,11 @@ class Running:
         return [*callbacks, *recipe_callbacks(self.recipe, folder, writes=self.chief)]
 
     def _train(self, callbacks: Sequence[keras.callbacks.Callback], checkpoints: Checkpoints) -> dict[str, list[float]]:
-        section, data, preprocessing = self.recipe.train, self.data, self.model.record.preprocessing
-        assert preprocessing is not None  # build refuses models without
-
-        read = reader(data.train, preprocessing, section.batch_size, recipe_augmentation(self.recipe, data.num_classes))
-        validate = reader(data.validation, preprocessing, max(section.batch_size, 256))
+        section, data = self.recipe.train, self.data
+        read, validate = self.readers()
 
         def batches(epoch: int, step: int = 0) -> tf.data.Dataset:
-            return read(epoch_order(len(data.train), section.seed, epoch)[step * section.batch_size :], epoch)
+            return read(self.order(epoch)[step * section.batch_size :], epoch)
 
         if self.chief and not has_checkpoint(checkpoints.folder):
             self._first_look()
@@ -212,11 +219,32 @@ class Running:
             epochs=section.epochs,
             steps_per_epoch=updates_per_epoch(section, len(data.train)),
             validation=validate(None),
+            metrics=self.metrics(),
             # the average comes first: it is in place when the others keep weights
             callbacks=callbacks if average is None else [average, *callbacks],
             checkpoints=checkpoints,
             rule=recipe_rule(self.recipe, average),
         )
+
+    def readers(self) -> tuple[Callable[..., tf.data.Dataset], Callable[..., tf.data.Dataset]]:
+        """Return what gives the batches of the training and of the validation split for an order of positions."""
+        section, data, preprocessing = self.recipe.train, self.data, self.model.record.preprocessing
+        assert preprocessing is not None  # build refuses models without
+        read = reader(data.train, preprocessing, section.batch_size, recipe_augmentation(self.recipe, data.num_classes))
+        return read, reader(data.validation, preprocessing, max(section.batch_size, 256))
+
+    def order(self, epoch: int) -> np.ndarray:
+        """Return the order of an epoch's examples."""
+        return epoch_order(len(self.data.train), self.recipe.train.seed, epoch)
+
+    def metrics(self) -> Mapping[str, PerExample]:
+        """Return the figures of an epoch beside the loss."""
+        return {"accuracy": accuracy}
+
+    def probe(self) -> tuple[Any, Any]:
+        """Return a batch of inputs and labels from all over the training split."""
+        assert self.model.record.preprocessing is not None  # build refuses models without
+        return probe_batch(self.data.train, self.model.record.preprocessing)
 
     def _first_look(self) -> None:
         """Say what looks wrong before hours are spent on it."""
@@ -271,7 +299,7 @@ def _metrics(outcome: Outcome) -> dict[str, Any]:
         "classes": [dataclasses.asdict(row) for row in outcome.test.by_class()],
         "parameters": outcome.parameters,
         "seconds": outcome.seconds,
-        "images_per_second": outcome.images_per_second,
+        f"{'images' if isinstance(outcome.data, Dataset) else 'sequences'}_per_second": outcome.examples_per_second,
         "environment": dict(outcome.environment),
     }
 

@@ -127,9 +127,9 @@ class Generator:
         """Write on, in a graph: made of TensorFlow ops, so that a signature can export it.
 
         Args:
-            token_ids: int32 (B, T), prompts filled up at the right with any ids.
+            token_ids: int32 (B, T), prompts filled up at the right with any ids; at least two columns where T is open.
             lengths: int32 (B,), ids of each prompt, at least 1.
-            seed: int32 (2,).
+            seed: int32 (2,), or (2, B), so that each row draws what it would alone.
             source_ids: int32 (B, S), for a model with an encoder.
 
         Returns:
@@ -150,11 +150,10 @@ class Generator:
 
     def _begin(self, token_ids, lengths, source_ids=None) -> dict[str, Any]:
         """Return the loop's variables after all of each prompt but its last id was read."""
-        width = token_ids.shape[1]
-        rows = tf.shape(token_ids)[0] if token_ids.shape[0] is None else token_ids.shape[0]
+        rows, width = (tf.shape(token_ids)[axis] if size is None else size for axis, size in enumerate(token_ids.shape))
         positions = tf.range(width)
         state = self.decoder.start(rows, width + self.settings.max_new_tokens, source_ids)
-        if width > 1:
+        if token_ids.shape[1] != 1:
             _, state = self.decoder.run(token_ids[:, :-1], state, positions[:-1] < lengths[:, None] - 1)
         return {
             "step": tf.constant(0),

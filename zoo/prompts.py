@@ -43,8 +43,9 @@ def read_prompts(prompts: Any, decoder: Decoder | RecurrentDecoder, new_tokens: 
     if decoder.has_encoder:
         if not isinstance(prompts, Mapping) or set(prompts) != {"source_ids", "target_ids"}:
             raise CanonError(f"Prompts of {decoder.model.name!r} must be a dict of source_ids and target_ids.")
-        sources, prompts = _rows("source_ids", prompts["source_ids"], decoder), prompts["target_ids"]
-    rows = _rows("prompt", prompts, decoder)
+        read = decoder.source_vocabulary_size if isinstance(decoder, RecurrentDecoder) else decoder.vocabulary_size
+        sources, prompts = _rows("source_ids", prompts["source_ids"], decoder, read), prompts["target_ids"]
+    rows = _rows("prompt", prompts, decoder, decoder.vocabulary_size)
     if sources is not None and len(sources) != len(rows):
         raise CanonError(f"source_ids and target_ids must have as many rows, got {len(sources)} and {len(rows)}.")
     if sources is not None and any((row == 0).any() for row in rows):
@@ -70,7 +71,7 @@ def _filled(rows: list[np.ndarray], width: int) -> tf.Tensor:
     return tf.constant(np.stack([np.pad(row, (0, width - len(row))) for row in rows]), tf.int32)
 
 
-def _rows(name: str, prompts: Any, decoder: Decoder | RecurrentDecoder) -> list[np.ndarray]:
+def _rows(name: str, prompts: Any, decoder: Decoder | RecurrentDecoder, tokens: int) -> list[np.ndarray]:
     if isinstance(prompts, str | bytes | Mapping) or not hasattr(prompts, "__len__") or not len(prompts):
         raise CanonError(f"{name} must be a list of lists of ids with at least one row, got {prompts!r}.")
     rows = []
@@ -80,8 +81,8 @@ def _rows(name: str, prompts: Any, decoder: Decoder | RecurrentDecoder) -> list[
             raise CanonError(f"{name} {number} has no ids: give at least one, such as the token that begins a text.")
         if row.dtype.kind not in "iu":
             raise CanonError(f"{name} {number} must hold integer ids, got {row.dtype}: tokenize text first.")
-        if row.min() < 0 or row.max() >= decoder.vocabulary_size:
-            wrong = int(row[(row < 0) | (row >= decoder.vocabulary_size)][0])
-            raise CanonError(f"{name} {number} has the id {wrong}, and {decoder.model.name!r} has {decoder.vocabulary_size} tokens.")
+        if row.min() < 0 or row.max() >= tokens:
+            wrong = int(row[(row < 0) | (row >= tokens)][0])
+            raise CanonError(f"{name} {number} has the id {wrong}, and {decoder.model.name!r} has {tokens} tokens.")
         rows.append(row)
     return rows

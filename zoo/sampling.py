@@ -91,11 +91,15 @@ def sample(logits, seed):
 
     Args:
         logits: (B, V); -inf is never drawn.
-        seed: two integers, or a tensor (2,).
+        seed: two integers, or a tensor (2,); or (2, B), two for each row, which then draws what it would alone.
 
     Returns:
         int32 (B,).
     """
+    seed = tf.convert_to_tensor(seed)
+    if seed.shape.rank == 2:
+        rows = (tf.expand_dims(logits, 1), tf.transpose(seed))  # (B, 1, V) and (B, 2)
+        return tf.map_fn(lambda row: sample(*row)[0], rows, fn_output_signature=tf.int32)
     drawn = tf.random.stateless_categorical(tf.cast(logits, tf.float32), 1, seed, dtype=tf.int32)
     return drawn[:, 0]
 

@@ -184,5 +184,7 @@ def utf8_text(text: str | bytes) -> str:
         ) from error
     except UnicodeEncodeError as error:
         code = ord(error.object[error.start])
+        if 0xDC80 <= code <= 0xDCFF:  # how Python keeps a byte of the command line or a file name that is no UTF-8
+            raise CanonError(f"The text is not UTF-8: the byte 0x{code - 0xDC00:02x} at {error.start} has no meaning there.") from error
         raise CanonError(f"The text holds half of a surrogate pair, U+{code:04X} at {error.start}, which no UTF-8 can write.") from error
     raise CanonError(f"A text must be a string or bytes, got {type(text).__name__}.")

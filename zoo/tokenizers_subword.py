@@ -106,7 +106,8 @@ def train_bpe(
         show_progress=False,
     )
     engine.train_from_iterator(_lines(files), trainer=trainer)
-    return subword_from_json(json.loads(engine.to_str()), "the trained tokenizer")
+    model = json.loads(engine.to_str())["model"]
+    return SubwordTokenizer(model["vocab"], model["merges"], special_tokens)
 
 
 def train_wordpiece(
@@ -127,18 +128,33 @@ def train_wordpiece(
         min_frequency: pairs that occur less often are not joined.
 
     Raises:
-        CanonError: for a file that is missing or no UTF-8, or special tokens without "[UNK]".
+        CanonError: for a file that is missing or no UTF-8, a vocabulary that is too small, or special tokens without "[UNK]".
     """
     library = tokenizers_library()
     if UNKNOWN_PIECE not in special_tokens:
         raise CanonError(f"special_tokens of WordPiece must hold {UNKNOWN_PIECE!r}, got {list(special_tokens)}.")
     engine = library.Tokenizer(library.models.WordPiece(unk_token=UNKNOWN_PIECE))
     _set_wordpiece(engine, lowercase)
+    lines = _lines(files)
+    # single characters inside words are named to the trainer: it would number them in an order of chance, on which all ties depend
+    inside = _characters_inside_words(engine, lines)
     trainer = library.trainers.WordPieceTrainer(
-        vocab_size=vocabulary_size, min_frequency=min_frequency, special_tokens=list(special_tokens), show_progress=False
+        vocab_size=vocabulary_size, min_frequency=min_frequency, special_tokens=[*special_tokens, *inside], show_progress=False
     )
-    engine.train_from_iterator(_lines(files), trainer=trainer)
-    return subword_from_json(json.loads(engine.to_str()), "the trained tokenizer")
+    engine.train_from_iterator(lines, trainer=trainer)
+    vocabulary = engine.get_vocab(with_added_tokens=False)
+    if len(vocabulary) > vocabulary_size:
+        raise CanonError(f"vocabulary_size must be at least {len(vocabulary)}, the characters of the text, got {vocabulary_size}.")
+    return SubwordTokenizer(vocabulary, None, special_tokens, lowercase)
+
+
+def _characters_inside_words(engine: Any, lines: Iterable[str]) -> list[str]:
+    """Return the pieces of one character that do not begin a word, in the order of their code points."""
+    found = set()
+    for line in lines:
+        for word, _ in engine.pre_tokenizer.pre_tokenize_str(engine.normalizer.normalize_str(line)):
+            found.update(word[1:])
+    return [f"##{character}" for character in sorted(found)]
 
 
 def subword_from_json(content: Mapping[str, Any], where: str) -> SubwordTokenizer:
@@ -156,7 +172,7 @@ def subword_from_json(content: Mapping[str, Any], where: str) -> SubwordTokenize
         vocabulary, kind = dict(model["vocab"]), model.get("type", "BPE" if "merges" in model else None)
         special = [token["content"] for token in added if token["special"]]
         # old files write a pair as one string
-        merges = [tuple(pair.split(" ")) if isinstance(pair, str) else tuple(pair) for pair in model.get("merges", ())]
+        merges: Any = [tuple(pair.split(" ")) if isinstance(pair, str) else tuple(pair) for pair in model.get("merges", ())]
         normalizer = dict(content.get("normalizer") or {})
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise CanonError(f"{where} is damaged: it is not the file of a tokenizer ({type(error).__name__}: {error}).") from error
@@ -178,7 +194,7 @@ def _other_rule(mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> str | Non
     if mine.get("type") != theirs.get("type") and "vocab" not in mine:
         return repr(theirs.get("type"))
     for key in sorted((mine.keys() & theirs.keys()) - {"vocab", "merges", "trim_offsets"}):
-        if mine[key] != theirs[key] and {mine[key], theirs[key]} != {None, ""}:
+        if mine[key] != theirs[key] and not (mine[key] in (None, "") and theirs[key] in (None, "")):
             return f"{key} = {theirs[key]!r}"
     return None
 

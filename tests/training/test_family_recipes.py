@@ -13,7 +13,7 @@ from keras_canon.training.recipe import list_recipes, load_recipe
 from keras_canon.training.schedules import learning_rate
 
 FOLDER = Path(__file__).parents[2] / "training" / "recipes"
-RECIPES = list_recipes()
+RECIPES = [name for name in list_recipes() if zoo.info(load_recipe(name).model.name).preprocessing is not None]
 # the cheapest of the forms: a loss of its own, plain, residual with normalisation, gated
 DEFAULT = ("lenet5_digits", "lenet5_modern_fashion_mnist", "mcdnn_column_fashion_mnist", "resnet20_fashion_mnist")
 LONGEST = 72.0  # minutes; a recipe trains on two processor cores in about an hour

@@ -75,7 +75,7 @@ def memory_source(kind: str, options: MemoryOptions) -> SequenceSource:
         ),
         "copying": (
             "Symbols, a delay, and a sign to repeat them.",
-            {name: ((2 * options.symbols + options.delay,), "int32") for name in ("sequence", "label")},
+            dict.fromkeys(("sequence", "label"), ((2 * options.symbols + options.delay,), "int32")),
         ),
         "parity": (
             "Bits as -1 and 1, of 1 up to so many steps: whether the number of ones is odd.",

@@ -10,7 +10,7 @@ from ...zoo.errors import CanonError, unknown_name
 DESCRIPTIONS = MappingProxyType(
     {
         "adding": "the sum of two marked numbers of many (Hochreiter and Schmidhuber 1997), e.g. adding:length=100,examples=20000",
-        "copying": "symbols to be repeated after a delay (Hochreiter and Schmidhuber 1997), e.g. copying:delay=20,symbols=10",
+        "copying": "symbols to be repeated after a delay (Arjovsky, Shah, Bengio 2016), e.g. copying:delay=20,symbols=10",
         "csv:PATH": "pictures listed in a CSV file with columns file, label and perhaps split, e.g. csv:photos.csv[label=species]",
         "dates": "dates in twelve forms to be translated to ISO 8601, e.g. dates:examples=12000",
         "digits": "1,797 handwritten digits of 8x8 pixels that come with scikit-learn; needs no network",

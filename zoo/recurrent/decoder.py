@@ -20,7 +20,8 @@ class RecurrentDecoder:
         model: a `zoo.Model` with a step model.
 
     Attributes:
-        vocabulary_size: number of tokens.
+        vocabulary_size: number of tokens that it writes.
+        source_vocabulary_size: number of tokens that an encoder reads; 0 without one.
         max_length: None, as a recurrence has no end.
         has_encoder: whether `start` needs source ids.
 
@@ -34,6 +35,7 @@ class RecurrentDecoder:
         self.has_encoder = "source_ids" in {tensor.name for tensor in model.inputs}
         self._encoder = encoder_model(model) if self.has_encoder else None
         self.vocabulary_size: int = self._step.output["logits"].shape[-1]
+        self.source_vocabulary_size: int = model.get_layer("source_embedding").vocabulary_size if self.has_encoder else 0
         self.max_length = None
 
     def start(self, batch_size, max_length: int, source_ids=None) -> dict[str, Any]:

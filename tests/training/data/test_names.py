@@ -9,7 +9,9 @@ from keras_canon.zoo import CanonError
 
 
 def test_list_is_sorted_and_plain():
-    assert list_datasets() == ["csv:PATH", "digits", "fashion_mnist", "folder:PATH", "parquet:PATH", "synthetic", "tfds:NAME"]
+    pictures = {"csv:PATH", "digits", "fashion_mnist", "folder:PATH", "parquet:PATH", "synthetic", "tfds:NAME"}
+    sequences = {"adding", "copying", "dates", "gettext:PAIR", "parity", "rows:NAME", "text", "text:PATH"}
+    assert list_datasets() == sorted(pictures | sequences)
 
 
 def test_list_answers_without_heavy_imports():
@@ -72,16 +74,15 @@ def test_bad_options_are_refused(name, message):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("digit", "There is no data set 'digit': did you mean 'digits'?"),
+        ("digit", "There is no data set 'digit': did you mean 'digits' or 'adding'?"),
         ("fashion-mnist", "There is no data set 'fashion-mnist': did you mean 'fashion_mnist'?"),
-        ("zzz", "There is no data set 'zzz': allowed: csv:PATH, digits, fashion_mnist, folder:PATH, parquet:PATH, synthetic, tfds:NAME."),
+        ("zzz", "There is no data set 'zzz': for example adding, copying, csv:PATH, dates."),
         ("digits:3", "There is no data set 'digits:3': did you mean 'digits'?"),
         ("folder", "A folder of pictures is named folder:PATH, for example folder:photos."),
         ("folder:", "A folder of pictures is named folder:PATH, for example folder:photos."),
         (
             3,
-            "A data set is named by a string, one of csv:PATH, digits, fashion_mnist, folder:PATH, parquet:PATH, synthetic, tfds:NAME, "
-            "got 3.",
+            f"A data set is named by a string, one of {', '.join(list_datasets())}, got 3.",
         ),
     ],
 )

@@ -1,0 +1,225 @@
+"""Text in and text out: exported text is the text of Python, in this process, in one without the package, and over REST."""
+
+import json
+import subprocess
+import sys
+
+import keras
+import numpy as np
+import pytest
+import requests
+import tensorflow as tf
+from checks.serving import encode
+
+from keras_canon import serving, zoo
+from keras_canon.layers import ctc_greedy_decode
+from keras_canon.serving import Text
+from keras_canon.zoo import ByteTokenizer, CanonError, CharacterTokenizer, Generation, Generator
+from keras_canon.zoo.records import Preprocessing
+
+# Runs with plain TensorFlow: any import of this package fails.
+FRESH = """
+import json, sys
+sys.modules["keras_canon"] = None
+import tensorflow as tf
+given = json.load(sys.stdin)
+for name, (folder, inputs) in given.items():
+    function = tf.saved_model.load(folder).signatures["generate"]
+    outputs = function(**{key: tf.constant(value) for key, value in inputs.items()})
+    given[name] = [text.decode("utf-8") for text in outputs["text"].numpy()]
+print(json.dumps(given))
+"""
+PROMPTS = ["In the beginning", "é", "x", "été ☃"]
+NEW = 6
+DRAWN = Generation(max_new_tokens=NEW, temperature=1.0, top_k=20, repetition_penalty=1.2, stop_ids=(2,))
+
+
+def small(name, **overrides):
+    keras.utils.set_random_seed(3)
+    return zoo.create(name, overrides={"vocabulary_size": 259, **overrides})
+
+
+@pytest.fixture(scope="module")
+def gpt2():
+    return small("gpt2_tiny", depth=1, model_dim=32, num_heads=2, max_length=32)
+
+
+@pytest.fixture(scope="module")
+def char_rnn():
+    return small("char_rnn_lstm", embedding_dim=16, units=(24, 24))
+
+
+@pytest.fixture(scope="module")
+def writers(tmp_path_factory, gpt2, char_rnn):
+    """A folder of bundles that write text: gpt2 draws, char_rnn takes the likeliest."""
+    folder = tmp_path_factory.mktemp("writers")
+    serving.export(gpt2, folder / "gpt2", text=Text(ByteTokenizer(), DRAWN, stream=True))
+    serving.export(char_rnn, folder / "char_rnn", text=Text(ByteTokenizer(), Generation(max_new_tokens=NEW), start="<start>", stream=True))
+    return folder
+
+
+def drawn(model, prompts, seeds):
+    """What Python writes for each prompt by itself."""
+    words, generator = ByteTokenizer(), Generator(model, DRAWN)
+    return [words.decode(generator([words.encode(prompt)], seed=seed)[0]) for prompt, seed in zip(prompts, seeds, strict=True)]
+
+
+def likeliest(model, prompts):
+    words = ByteTokenizer()
+    ids = zoo.generate(model, [words.encode(prompt, start="<start>") for prompt in prompts], Generation(max_new_tokens=NEW))
+    return [words.decode(row) for row in ids]
+
+
+def texts(outputs):
+    return [text.decode("utf-8") for text in outputs["text"]]
+
+
+def test_the_text_is_that_of_python(writers, gpt2, char_rnn):
+    seeds = [5, 6, 7, 5]
+    found = serving.load(writers / "gpt2").predict({"prompt": PROMPTS, "seed": seeds}, "generate")
+    assert texts(found) == drawn(gpt2, PROMPTS, seeds)
+    servable = serving.load(writers / "char_rnn")
+    assert texts(servable.predict(PROMPTS, "generate")) == likeliest(char_rnn, PROMPTS)
+    # a text alone is the text in company, and no text at all is no error
+    assert texts(servable.predict(PROMPTS[1:2], "generate")) == likeliest(char_rnn, PROMPTS[1:2])
+    assert servable.predict(np.zeros(0, object), "generate")["text"].shape == (0,)
+
+
+def test_a_process_without_the_package_writes_the_same(writers, gpt2, char_rnn):
+    seeds = [1, 2, 3, 4]
+    given = {"gpt2": (str(writers / "gpt2" / "1"), {"prompt": PROMPTS, "seed": seeds})}
+    given["char_rnn"] = (str(writers / "char_rnn" / "1"), {"prompt": PROMPTS})
+    run = subprocess.run(
+        [sys.executable, "-c", FRESH], input=json.dumps(given), check=True, capture_output=True, text=True, timeout=120, cwd=writers
+    )
+    assert json.loads(run.stdout) == {"gpt2": drawn(gpt2, PROMPTS, seeds), "char_rnn": likeliest(char_rnn, PROMPTS)}
+
+
+def test_the_server_takes_text_and_gives_text(writers, gpt2, char_rnn):
+    with serving.Server(writers, port=0, grpc_port=None, quiet=True) as server:
+
+        def ask(model, **body):
+            return requests.post(f"{server.url}/v1/models/{model}:predict", json={"signature_name": "generate", **body}, timeout=60)
+
+        assert ask("char_rnn", instances=PROMPTS).json() == {"predictions": likeliest(char_rnn, PROMPTS)}
+        rows = [{"prompt": prompt, "seed": 9} for prompt in PROMPTS]
+        assert ask("gpt2", instances=rows).json() == {"predictions": drawn(gpt2, PROMPTS, [9] * len(PROMPTS))}
+        reply = ask("gpt2", instances=[{"prompt": "", "seed": 0}])
+        assert (reply.status_code, reply.json()) == (400, {"error": "A prompt is empty: write at least one character."})
+        reply = ask("gpt2", instances=[{"prompt": "x" * 27, "seed": 0}])
+        assert reply.json() == {"error": "A prompt is too long: the context has 32 tokens, of which 6 are for the new ones."}
+        assert ask("gpt2", instances=[{"prompt": "x" * 26, "seed": 0}]).ok
+
+
+def test_the_server_sends_a_text_while_it_is_written(writers, gpt2, char_rnn):
+    with serving.Server(writers, port=0, grpc_port=None, quiet=True) as server:
+
+        def ask(model, body):
+            reply = requests.post(f"{server.url}/v1/models/{model}:stream", json=body, timeout=60, stream=True)
+            lines = [line.decode("utf-8") for line in reply.iter_lines() if line]
+            return reply, lines
+
+        reply, lines = ask("char_rnn", {"prompt": PROMPTS[0]})
+        assert reply.headers["content-type"].startswith("text/event-stream")
+        assert lines[-2:] == ["event: end", "data: {}"]
+        pieces = [json.loads(line.removeprefix("data: "))["text"] for line in lines[:-2]]
+        assert "".join(pieces) == likeliest(char_rnn, PROMPTS[:1])[0]
+        _, lines = ask("gpt2", {"prompt": PROMPTS[0], "seed": 5})
+        pieces = [json.loads(line.removeprefix("data: "))["text"] for line in lines[:-2]]
+        assert "".join(pieces) == drawn(gpt2, PROMPTS[:1], [5])[0]
+        for body, message in (
+            ({"prompt": ""}, "Signature 'begin' needs exactly the inputs 'prompt', 'seed', got 'prompt'."),
+            ({"prompt": "", "seed": 1}, "A prompt is empty: write at least one character."),
+            ({"prompt": 3, "seed": 1}, "Input 'prompt' must hold strings"),
+            ([], "The request must be a JSON object"),
+        ):
+            reply, lines = ask("gpt2", body)
+            assert reply.status_code == 400
+            assert message in lines[0]
+
+
+def test_bundles_hold_one_set_of_weights_the_tokenizer_and_no_xla(writers, gpt2):
+    for name in ("gpt2", "char_rnn"):
+        found = serving.inspect(writers / name)
+        assert found.content.unsafe_ops == ()
+        assert b"_XlaMustCompile" not in (found.path / "saved_model.pb").read_bytes()
+        assert zoo.load_tokenizer(found.path / "assets.extra").special_tokens == ByteTokenizer().special_tokens
+    weights = 4 * gpt2.count_params()
+    assert weights < serving.inspect(writers / "gpt2").sizes["variables/variables.data-00000-of-00001"] < 1.1 * weights
+
+
+def test_step_carries_the_state_through_a_text(writers, char_rnn):
+    servable = serving.load(writers / "char_rnn")
+    ids = np.asarray([[5, 9, 30, 7]], "int32")
+    state = {name: np.zeros((1, 24), "float32") for name in servable.signatures["step"].inputs if name != "token_ids"}
+    logits = []
+    for part in (ids[:, :1], ids[:, 1:3], ids[:, 3:]):
+        outputs = servable.predict({"token_ids": part, **state}, "step")
+        logits.append(outputs["logits"])
+        state = {name: outputs[name] for name in state}
+    np.testing.assert_allclose(np.concatenate(logits, axis=1), char_rnn.predict(ids, verbose=0), rtol=0, atol=1e-5)
+
+
+def test_a_translator_reads_the_source(tmp_path):
+    words = CharacterTokenizer("abcdefgh ")
+    size = words.vocabulary_size
+    keras.utils.set_random_seed(3)
+    sizes = {"vocabulary_size": size, "depth": (1, 1), "model_dim": 16, "num_heads": 2}
+    model = zoo.create("transformer_tiny", overrides=sizes)
+    settings = Generation(max_new_tokens=NEW, beam_width=2, stop_ids=(words.special_id("<end>"),))
+    serving.export(model, tmp_path / "model", text=Text(words, settings))
+    sources = ["abc", "h g f", "dead"]
+    found = serving.load(tmp_path / "model").predict(sources, "generate")
+    prompts = {"source_ids": [words.encode(text) for text in sources], "target_ids": [[words.special_id("<start>")]] * 3}
+    assert texts(found) == [words.decode(row) for row in zoo.generate(model, prompts, settings)]
+
+
+def test_a_recognizer_reads_images(tmp_path):
+    words = CharacterTokenizer("abcdefgh", special_tokens=("<blank>", "<unk>"))
+    keras.utils.set_random_seed(3)
+    model = zoo.create("crnn_ctc", num_classes=10, overrides={"filters": (4, 4, 4, 4, 8, 8, 8), "units": (8, 8)})
+    model.set_weights([3 * weight for weight in model.get_weights()])  # so that not every frame says the same
+    model.update_record(preprocessing=Preprocessing(size=(32, 96), resize="pad", channels=1))
+    serving.export(model, tmp_path / "model", text=Text(words))
+    rng = np.random.default_rng(0)
+    pictures = [encode(rng.integers(0, 256, (20, width, 3), dtype=np.uint8)) for width in (40, 60)]
+    found = serving.load(tmp_path / "model").predict(pictures)
+    outputs = model.predict(zoo.preprocess(pictures, model), verbose=0)
+    labels = ctc_greedy_decode(outputs["logits"], outputs["lengths"])[0].numpy()
+    assert texts(found) == [words.decode(row[row > 0]) for row in labels]
+    assert any(texts(found))
+
+
+def test_a_classifier_reads_text(tmp_path):
+    words = ByteTokenizer()
+    keras.utils.set_random_seed(3)
+    sizes = {"vocabulary_size": words.vocabulary_size, "depth": 1, "model_dim": 16, "num_heads": 2, "max_length": 16}
+    model = zoo.create("bert_tiny_classifier", num_classes=3, overrides=sizes)
+    serving.export(model, tmp_path / "model", text=Text(words, start="<start>", end="<end>"), labels=("a", "b", "c"))
+    servable = serving.load(tmp_path / "model")
+    for text in ("good", "Straße"):
+        found = servable.predict([text.encode()])["logits"]
+        ids = np.asarray([words.encode(text, start="<start>", end="<end>")], "int32")
+        inputs = {"token_ids": ids, "segment_ids": np.zeros_like(ids)}
+        expected = model.predict({name: inputs[name] for name in model.input}, verbose=0)
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5)
+    with pytest.raises(CanonError, match="A text is too long: the model reads 16 tokens at most"):
+        servable.predict([b"x" * 15])
+
+
+def test_text_that_does_not_fit_the_model(tmp_path, gpt2, lenet5):
+    with pytest.raises(CanonError, match="The tokenizer has 257 tokens and 'gpt2_tiny' 259"):
+        serving.export(gpt2, tmp_path / "model", text=Text(ByteTokenizer(["<pad>"])))
+    with pytest.raises(CanonError, match="reads images and writes no text"):
+        serving.export(lenet5, tmp_path / "model", text=Text(ByteTokenizer()))
+    with pytest.raises(CanonError, match="no special token '<go>'"):
+        Text(ByteTokenizer(), start="<go>")
+    assert not list(tmp_path.iterdir())
+    assert tf.executing_eagerly()
+
+
+def test_a_tokenizer_beside_the_model_is_taken(tmp_path, char_rnn):
+    char_rnn.save(tmp_path / "model.keras")
+    ByteTokenizer().save(tmp_path)
+    bundle = serving.export(tmp_path, tmp_path / "out")
+    assert set(bundle.manifest.signatures) == {"generate", "serving_default", "step"}

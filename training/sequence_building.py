@@ -1,0 +1,43 @@
+"""From a recipe to a model of sequences, not yet compiled."""
+
+from .. import zoo
+from ..zoo.errors import CanonError
+from ..zoo.model import Model
+from .data.sequences import SequenceDataset
+from .sections import Recipe
+
+
+def sequence_model(recipe: Recipe, data: SequenceDataset) -> Model:
+    """Return the model of a recipe for sequences; sizes that the data decide need not be in the recipe.
+
+    These are the shape of an example, the number of classes, and the sizes of vocabularies. A length of 0 stands for any.
+
+    Raises:
+        CanonError: for a model that reads something else, or parts of a recipe that only pictures have.
+    """
+    section = recipe.model
+    row = zoo.info(section.name)
+    if row.preprocessing is not None:
+        raise CanonError(f"Model {section.name!r} reads images, and {data.name!r} holds sequences.")
+    if recipe.augment.changes_pictures or recipe.augment.mixes_labels:
+        raise CanonError(f"[augment] changes pictures, and {data.name!r} holds sequences: leave it out.")
+    if recipe.transfer.active:
+        raise CanonError(f"[transfer] works on image classifiers, and {data.name!r} holds sequences: leave it out.")
+    shape = data.input_shape if section.input_shape is None else tuple(steps or None for steps in section.input_shape)
+    # a model of language has its classes in its vocabulary
+    classes = data.num_classes if row.num_classes else 0
+    model = zoo.create(section.name, num_classes=classes, input_shape=shape, overrides={**data.sizes, **section.overrides})
+    names = {tensor.name for tensor in model.inputs}
+    if names != set(data.train.inputs):
+        raise CanonError(f"Model {section.name!r} reads {_list(names)}, but {data.name!r} gives {_list(data.train.inputs)}.")
+    wanted = 3 if data.kind == "tokens" else 2
+    if len(model.output.shape) != wanted:
+        form = "at each step" if data.kind == "tokens" else "for the whole sequence"
+        raise CanonError(f"{data.name!r} asks for one answer {form}: see the field 'output' of the config of {section.name!r}.")
+    if model.output.shape[-1] != data.num_classes:
+        raise CanonError(f"Model {section.name!r} has {model.output.shape[-1]} outputs, but {data.name!r} asks for {data.num_classes}.")
+    return model
+
+
+def _list(names) -> str:
+    return " and ".join(sorted(names))

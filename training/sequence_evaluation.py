@@ -1,0 +1,176 @@
+"""How good a trained model of sequences is on a split."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from ..zoo.errors import CanonError, unknown_name
+from ..zoo.generation import Generation, Generator
+from ..zoo.model import Model
+from .compiled_steps import kept
+from .data.sequences import Ragged, SequenceDataset, SequenceSplit
+from .data.vocabulary import Characters
+from .evaluation import Evaluation, judged
+from .sequence_losses import NEAR
+from .sequence_pipeline import in_order, sequence_reader
+from .steps import compiled
+from .text_metrics import bits, bleu, character_error_rate, exact_match, perplexity, word_error_rate
+
+_SHOWN = 12
+_ROOM = 8  # ids that a translation may have beyond the longest right one
+_DECODED = 2000  # translations of a split at most, which are written one id after the other
+
+
+@dataclass(frozen=True, eq=False)
+class SequenceEvaluation:
+    """The answers of a model on one split of sequences.
+
+    Args:
+        data: name of the data set.
+        split: name of the split.
+        truth: the right answers, (N, 1) or rows of ids.
+        accuracy: share of right ids, or of numbers that are within 0.04.
+        figures: further figures by name, such as perplexity.
+        samples: (source, right, said) of some examples.
+    """
+
+    data: str
+    split: str
+    truth: Any = field(repr=False)
+    accuracy: float
+    figures: dict[str, float]
+    samples: tuple[tuple[str, str, str], ...] = ()
+
+    def metrics(self) -> dict[str, float]:
+        """Return the figures that sum up the split."""
+        return {"accuracy": self.accuracy, **self.figures, "examples": len(self.truth)}
+
+    def by_class(self) -> list:
+        """Return nothing: there are no classes."""
+        return []
+
+
+def evaluate_sequences(
+    model: Model, data: SequenceDataset, split: str = "test", *, batch_size: int = 128
+) -> Evaluation | SequenceEvaluation:
+    """Evaluate a model on one split of a data set of sequences.
+
+    For "tokens", cross-entropy is a mean over all ids of the split that are not padding, and `exact_match` the share of sequences with
+    every id right. Translations are written from their start, greedily, by what the model itself wrote before; at most the first
+    2000 of a split.
+
+    Args:
+        model: of the data's vocabulary or classes.
+        data: the data set.
+        split: "train", "validation" or "test".
+        batch_size: examples at a time; it changes the speed only.
+
+    Returns:
+        an `Evaluation` for one class a sequence, and a `SequenceEvaluation` for all else.
+
+    Raises:
+        CanonError: for an unknown split, or a model of other inputs or outputs.
+    """
+    if split not in data.splits:
+        raise unknown_name("split", split, data.splits)
+    names = {tensor.name for tensor in model.inputs}
+    if names != set(data.train.inputs) or model.output.shape[-1] != data.num_classes:
+        raise CanonError(f"Model {model.name!r} does not fit {data.name!r}: it has other inputs or another number of outputs.")
+    if data.class_names and model.record.labels and model.record.labels != data.class_names:
+        raise CanonError(f"Model {model.name!r} knows other classes, or another alphabet, than {data.name!r}.")
+    part = data.splits[split]
+    if data.kind == "tokens":
+        return _tokens(model, data, part, batch_size)
+    found = np.zeros((len(part), data.num_classes), "float32")
+    forward = _forward(model, part)
+    for positions, inputs, _ in in_order(part, batch_size):
+        found[positions] = forward(inputs).numpy()
+    if data.kind == "classes":
+        return judged(found, data.name, data.class_names, part.name, np.asarray(part.labels))
+    distances = np.abs(found - part.labels)
+    pairs = zip(np.ravel(part.labels)[:_SHOWN].tolist(), np.ravel(found)[:_SHOWN].tolist(), strict=True)
+    samples = tuple(("", f"{right:.3f}", f"{said:.3f}") for right, said in pairs)
+    figures = {"mean_squared_error": float(np.mean(distances.astype("float64") ** 2))}
+    return SequenceEvaluation(data.name, split, part.labels, float(np.mean(distances <= NEAR)), figures, samples)
+
+
+def _forward(model: Model, split: SequenceSplit):
+    """Return the compiled forward pass in inference, float32."""
+    (signature, _) = sequence_reader(split, 1)(None).element_spec
+
+    def outputs(inputs):
+        return tf.cast(model(inputs, training=False), "float32")
+
+    return kept(model, ("sequence outputs", signature), lambda: compiled(outputs, (signature,)))
+
+
+def _tokens(model: Model, data: SequenceDataset, split: SequenceSplit, batch_size: int) -> SequenceEvaluation:
+    forward = _forward(model, split)
+    whole = np.zeros(len(split), bool)
+    said: dict[int, np.ndarray] = {}
+    loss = right = total = 0.0
+    for positions, inputs, labels in in_order(split, batch_size):
+        logits = forward(inputs)
+        truth = np.asarray(labels)
+        losses = np.asarray(keras.ops.sparse_categorical_crossentropy(labels, logits, from_logits=True), "float64")
+        answers, real = np.argmax(logits, axis=-1), truth != 0
+        loss, total = loss + float(losses[real].sum()), total + float(real.sum())
+        right += float((answers == truth)[real].sum())
+        whole[positions] = np.all((answers == truth) | ~real, axis=1)
+        said.update((int(place), row[kind]) for place, row, kind in zip(positions, answers, real, strict=True) if place < _SHOWN)
+    cross_entropy = loss / max(total, 1.0)
+    figures = {"cross_entropy": cross_entropy, "perplexity": perplexity(cross_entropy)}
+    if data.characters:
+        figures["bits_per_character"] = bits(cross_entropy)
+    else:
+        figures["exact_match"] = float(whole.mean())
+    if data.end_id is not None:
+        written = translate(model, data, split, batch_size)
+        figures.update(_text_figures(data, split, written))
+        said = dict(enumerate(written[:_SHOWN]))
+    samples = tuple(_sample(data, split, place, said[place]) for place in sorted(said))
+    return SequenceEvaluation(data.name, split.name, split.labels, right / max(total, 1.0), figures, samples)
+
+
+def translate(model: Model, data: SequenceDataset, split: SequenceSplit, batch_size: int = 128) -> list[np.ndarray]:
+    """Return what the model writes for the sources of a split, greedily, as ids with their end; at most the first 2000."""
+    sources, labels = split.inputs["source_ids"], split.labels
+    assert isinstance(sources, Ragged)
+    assert isinstance(labels, Ragged)
+    assert data.start_id is not None
+    assert data.end_id is not None
+    settings = Generation(max_new_tokens=int(labels.lengths.max()) + _ROOM, stop_ids=(data.end_id,))
+    generator, written = Generator(model, settings), []
+    for start in range(0, min(len(split), _DECODED), batch_size):
+        rows = [sources[place] for place in range(start, min(start + batch_size, len(split)))]
+        found = generator({"source_ids": rows, "target_ids": [[data.start_id]] * len(rows)})
+        written += [np.asarray(row, "int32") for row in found]
+    return written
+
+
+def _text_figures(data: SequenceDataset, split: SequenceSplit, written: Sequence[np.ndarray]) -> dict[str, float]:
+    alphabet = Characters(data.class_names)
+    truth = [alphabet.decode(split.labels[place]) for place in range(len(written))]
+    said = [alphabet.decode(row) for row in written]
+    figures = {
+        "exact_match": exact_match(truth, said),
+        "character_error_rate": character_error_rate(truth, said),
+        "word_error_rate": word_error_rate(truth, said),
+    }
+    return {**figures, "bleu": bleu(truth, said)} if find_spec("sacrebleu") else figures
+
+
+def _sample(data: SequenceDataset, split: SequenceSplit, place: int, said: np.ndarray) -> tuple[str, str, str]:
+    if data.characters or data.source_names:
+        target = Characters(data.class_names)
+        first = next(iter(split.inputs.values()))[place]
+        source = Characters(data.source_names or data.class_names).decode(first)
+        return source, target.decode(split.labels[place]), target.decode(said)
+    real = split.labels[place][split.labels[place] != 0]
+    names = [" ".join(data.class_names[int(number)] for number in row) for row in (next(iter(split.inputs.values()))[place], real, said)]
+    return names[0], names[1], names[2]

@@ -1,0 +1,113 @@
+"""Losses and figures of sequences, one value an example; padding counts nowhere."""
+
+import keras
+
+from ..zoo.errors import CanonError
+from .cross_entropy import CrossEntropy, accuracy
+from .data.sequences import Kind, SequenceDataset
+from .losses import build_loss
+from .sections import TrainSection
+from .steps import PerExample
+
+NEAR = 0.04
+
+
+@keras.saving.register_keras_serializable(package="keras_canon")
+class SequenceCrossEntropy(keras.losses.Loss):
+    r"""Cross-entropy of the labels of a sequence: its mean over the steps that are not padding.
+
+    $$L = \frac{1}{\sum_t m_t} \sum_t m_t \left(-\log \mathrm{softmax}(z_t)_{y_t}\right), \quad m_t = [y_t \neq \mathrm{padding}] \tag{1}$$
+
+    A sequence without any label contributes 0. The length to which a batch was padded changes nothing.
+
+    Args:
+        label_smoothing: share of the probability that is spread over all classes, 0 to below 1.
+        ignored_label: class number of padding.
+        **kwargs: passed on to `keras.losses.Loss`.
+
+    Input shapes:
+        labels (batch, steps), integers; logits (batch, steps, classes)
+
+    Output shape:
+        the mean over the batch; (batch,) with `reduction="none"`
+
+    Raises:
+        ValueError: a smoothing outside 0 to 1.
+
+    Reference:
+        Sutskever, Vinyals, Le, 2014, "Sequence to Sequence Learning with Neural Networks", section 3.2, arXiv:1409.3215.
+
+    Example:
+        >>> from keras_canon.training.sequence_losses import SequenceCrossEntropy
+        >>> print(round(float(SequenceCrossEntropy()([[1, 0]], [[[0.0, 0.0], [9.0, 0.0]]])), 4))
+        0.6931
+    """
+
+    def __init__(self, label_smoothing=0.0, ignored_label=0, **kwargs):
+        super().__init__(**{"dtype": "float32", **kwargs})
+        self.tokens = CrossEntropy(label_smoothing, ignored_label, reduction="none")
+        self.label_smoothing, self.ignored_label = float(label_smoothing), ignored_label
+
+    def __call__(self, y_true, y_pred, sample_weight=None):
+        """Return the loss; the mask that Keras hangs on outputs is left behind, since labels tell what counts."""
+        return super().__call__(y_true, keras.ops.copy(y_pred), sample_weight)
+
+    def call(self, y_true, y_pred):
+        """Return the loss of each sequence, (B,)."""
+        logits, labels = keras.ops.cast(y_pred, "float32"), keras.ops.cast(y_true, "int32")
+        if self.label_smoothing:
+            losses = self.tokens(labels, logits)
+        else:  # without labels one out of many, which a vocabulary makes large
+            losses = keras.ops.sparse_categorical_crossentropy(labels, logits, from_logits=True)
+        return mean_of_real(losses, labels, self.ignored_label)
+
+    def get_config(self):
+        """Return the arguments."""
+        return {**super().get_config(), "label_smoothing": self.label_smoothing, "ignored_label": self.ignored_label}
+
+
+def mean_of_real(values, labels, ignored_label=0):
+    """Return the mean of each row (B, T) over the steps whose label is not padding, (B,); 0 for a row without any."""
+    real = keras.ops.cast(keras.ops.not_equal(labels, ignored_label), "float32")
+    return keras.ops.sum(keras.ops.cast(values, "float32") * real, axis=1) / keras.ops.maximum(keras.ops.sum(real, axis=1), 1.0)
+
+
+def token_accuracy(labels, logits):
+    """Return the share of right labels of each sequence, padding left out, (B,).
+
+    Args:
+        labels: (B, T), 0 for padding.
+        logits: (B, T, classes).
+    """
+    labels = keras.ops.cast(labels, "int32")
+    right = keras.ops.equal(keras.ops.cast(keras.ops.argmax(logits, axis=-1), "int32"), labels)
+    return mean_of_real(right, labels)
+
+
+def nearness(labels, outputs):
+    """Return 1 for each number (B, 1) within 0.04 of the right one, which counts as right in Hochreiter and Schmidhuber 1997."""
+    distance = keras.ops.abs(keras.ops.cast(outputs, "float32") - keras.ops.cast(labels, "float32"))
+    return keras.ops.cast(keras.ops.all(distance <= NEAR, axis=-1), "float32")
+
+
+def sequence_accuracy(kind: Kind) -> PerExample:
+    """Return what a run calls accuracy: of classes, of numbers that are near enough, or of the ids of a sequence."""
+    return {"classes": accuracy, "numbers": nearness, "tokens": token_accuracy}[kind]
+
+
+def sequence_loss(section: TrainSection, data: SequenceDataset) -> keras.losses.Loss:
+    """Return the loss of a recipe for a kind of labels.
+
+    Raises:
+        CanonError: for a loss, or an option, that does not fit them.
+    """
+    wanted = "mean_squared_error" if data.kind == "numbers" else "cross_entropy"
+    if section.loss != wanted:
+        raise CanonError(f"The labels of {data.name!r} are {data.kind}, whose loss is {wanted!r}, got train.loss = {section.loss!r}.")
+    if section.class_weights is not None or section.auxiliary_weight is not None:
+        raise CanonError("train.class_weights and train.auxiliary_weight belong to pictures: leave them out for sequences.")
+    loss = build_loss(section.loss, section.loss_options)
+    if data.kind == "tokens":
+        assert isinstance(loss, CrossEntropy)  # as wanted
+        return SequenceCrossEntropy(loss.label_smoothing)
+    return loss

@@ -1,0 +1,93 @@
+"""From a split of sequences to padded batches that a model takes."""
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import tensorflow as tf
+
+from .data.sequences import Column, Ragged, SequenceSplit
+
+BUCKET = 8  # batches are as long as the next multiple of so many steps, so that few shapes occur
+_POOL = 50  # batches among which examples are sorted by length
+
+
+def bucketed(order: np.ndarray, lengths: np.ndarray, batch_size: int, seed: int, epoch: int) -> np.ndarray:
+    """Return an order whose batches hold examples of nearly one length; the same arguments give the same order.
+
+    The order is cut into pools of 50 batches. Each pool is sorted by length and cut into batches, and the batches of the epoch are
+    shuffled. Examples of one length keep their order, and the short last batch stays the last.
+
+    Args:
+        order: positions, in the order of the epoch.
+        lengths: number of steps by position.
+        batch_size: examples a batch.
+        seed, epoch: decide the order of the batches.
+    """
+    whole = len(order) // batch_size * batch_size
+    if len(np.unique(lengths)) < 2 or not whole:
+        return order
+    pools = [order[start : min(start + _POOL * batch_size, whole)] for start in range(0, whole, _POOL * batch_size)]
+    batches = np.concatenate([pool[np.argsort(lengths[pool], kind="stable")] for pool in pools]).reshape(-1, batch_size)
+    shuffled = np.random.default_rng((seed, epoch, 1)).permutation(len(batches))
+    return np.concatenate([batches[shuffled].reshape(-1), order[whole:]])
+
+
+def sequence_reader(split: SequenceSplit, batch_size: int, bucket: int = BUCKET) -> Callable[..., tf.data.Dataset]:
+    """Return a function from an order of positions (None for all, ascending) to batches (inputs, labels).
+
+    Every column of a batch is as long as its longest example needs, rounded up to a multiple of `bucket` but no longer than the stored
+    array; 0 fills up. A model with one input is given a tensor, one with several a mapping by name.
+
+    Args:
+        split: where examples come from.
+        batch_size: examples a batch.
+        bucket: 1 pads to the longest example alone.
+    """
+    with tf.device("CPU:0"):
+        takes = {name: _taker(column, split, bucket) for name, column in split.inputs.items()}
+        take_labels = _taker(split.labels, split, bucket)
+
+    def batch(index: tf.Tensor):
+        inputs = {name: take(index) for name, take in takes.items()}
+        return inputs if len(inputs) > 1 else next(iter(inputs.values())), take_labels(index)
+
+    def read(order: np.ndarray | None, epoch: int = 0) -> tf.data.Dataset:
+        del epoch  # sequences are not augmented
+        positions = np.arange(len(split)) if order is None else order
+        with tf.device("CPU:0"):
+            return tf.data.Dataset.from_tensor_slices(positions).batch(batch_size).map(batch).prefetch(2)
+
+    return read
+
+
+def _taker(column: Column, split: SequenceSplit, bucket: int) -> Callable[[tf.Tensor], tf.Tensor]:
+    """Return what takes the rows of a batch out of a column."""
+    if isinstance(column, Ragged):
+        rows = tf.RaggedTensor.from_row_splits(tf.constant(column.values), tf.constant(column.starts))
+
+        def take_ragged(index: tf.Tensor) -> tf.Tensor:
+            values = tf.gather(rows, index).to_tensor(0)  # (B, longest)
+            missing = -tf.shape(values)[1] % bucket
+            return tf.ensure_shape(tf.pad(values, [[0, 0], [0, missing]]), (None, None))
+
+        return take_ragged
+    values = tf.constant(column)
+    longest = column.shape[1] if column.ndim > 1 else 1
+    if column.ndim < 2 or longest == 1 or split.lengths.min() == longest:
+        return lambda index: tf.gather(values, index)
+    lengths = tf.constant(split.lengths)
+
+    def take_front(index: tf.Tensor) -> tf.Tensor:
+        steps = tf.reduce_max(tf.gather(lengths, index))
+        steps = tf.minimum((steps + bucket - 1) // bucket * bucket, longest)
+        return tf.ensure_shape(tf.gather(values, index)[:, :steps], (None, None, *column.shape[2:]))
+
+    return take_front
+
+
+def in_order(split: SequenceSplit, batch_size: int) -> Iterator[tuple[np.ndarray, object, tf.Tensor]]:
+    """Yield (positions, inputs, labels) of a whole split, sorted by length so that little is padded."""
+    order = np.argsort(split.lengths, kind="stable")
+    starts = range(0, len(order), batch_size)
+    for start, (inputs, labels) in zip(starts, sequence_reader(split, batch_size)(order), strict=True):
+        yield order[start : start + batch_size], inputs, labels

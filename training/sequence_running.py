@@ -1,0 +1,63 @@
+"""A run on sequences: bucketed batches, masked losses and figures."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from ..zoo.model import Model
+from .pipeline import epoch_order
+from .report import Outcome
+from .running import Running
+from .sequence_evaluation import evaluate_sequences
+from .sequence_losses import sequence_accuracy
+from .sequence_pipeline import bucketed, sequence_reader
+from .steps import PerExample
+from .writing import write_text
+
+_PROBE = 32
+
+
+@dataclass
+class SequenceRunning(Running):
+    """A run on a `SequenceDataset` whose folder is its own."""
+
+    data: Any
+
+    def readers(self) -> tuple[Callable[..., tf.data.Dataset], Callable[..., tf.data.Dataset]]:
+        """Return what gives the batches of the training and of the validation split; validation is sorted by length."""
+        batch_size, held_out = self.recipe.train.batch_size, self.data.validation
+        by_length = np.argsort(held_out.lengths, kind="stable")
+        validate = sequence_reader(held_out, batch_size)
+        return sequence_reader(self.data.train, batch_size), lambda order, epoch=0: validate(by_length if order is None else order)
+
+    def order(self, epoch: int) -> np.ndarray:
+        """Return the order of an epoch's examples, those of nearly one length together."""
+        section, train = self.recipe.train, self.data.train
+        return bucketed(epoch_order(len(train), section.seed, epoch), train.lengths, section.batch_size, section.seed, epoch)
+
+    def metrics(self) -> Mapping[str, PerExample]:
+        """Return the figures of an epoch beside the loss: what counts as right of a kind of labels."""
+        return {"accuracy": sequence_accuracy(self.data.kind)}
+
+    def probe(self) -> tuple[Any, Any]:
+        """Return a batch of inputs and labels from all over the training split."""
+        order = np.linspace(0, len(self.data.train) - 1, min(_PROBE, len(self.data.train))).astype("int64")
+        return next(iter(sequence_reader(self.data.train, len(order))(order)))
+
+    def answers(self, model: Model) -> Any:
+        """Return what the model says about the test split."""
+        return evaluate_sequences(model, self.data, "test", batch_size=max(self.recipe.train.batch_size, 64))
+
+    def report(self, outcome: Outcome) -> None:
+        """Write the report, and what each id of a vocabulary stands for."""
+        super().report(outcome)
+        if self.data.kind == "tokens":
+            names = {"target": self.data.class_names, "source": self.data.source_names or self.data.class_names}
+            write_text(self.folder / "vocabulary.json", json.dumps(names, ensure_ascii=False, indent=1) + "\n")
+
+    def _first_look(self) -> None:
+        """Do nothing: the checks are those of pictures and their classes."""
