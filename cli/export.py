@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -10,6 +10,11 @@ from rich.table import Table
 
 from ..zoo.errors import CanonError
 from .console import load_tensorflow
+
+if TYPE_CHECKING:
+    from ..serving import Text
+
+_NEW_TOKENS = 64
 
 
 class Precision(StrEnum):
@@ -38,6 +43,11 @@ def export(
     data: Annotated[
         Path | None, typer.Option(help="Measure on this: an .npz file (inputs by name, classes as 'targets') or a folder of images.")
     ] = None,
+    tokenizer: Annotated[Path | None, typer.Option(help="Folder of the tokenizer of a model of text (default: beside the model).")] = None,
+    max_new_tokens: Annotated[int, typer.Option(min=1, help="Tokens that a model of text writes at most.")] = _NEW_TOKENS,
+    temperature: Annotated[float, typer.Option(min=0.0, help="Of what it writes; 0 takes the likeliest token each time.")] = 0.0,
+    start: Annotated[str | None, typer.Option(help="Special token before each text.", show_default=False)] = None,
+    stream: Annotated[bool, typer.Option("--stream", help="Let `canon serve` send a text while it is written.")] = False,
 ) -> None:
     """Export a trained model as a SavedModel that TF Serving or `canon serve` answers from.
 
@@ -48,6 +58,8 @@ def export(
     from ..serving import export as export_model
 
     name = source.stem if source.is_file() else source.resolve().name
+    folder = tokenizer or (source if source.is_dir() else source.parent)
+    asked = any((tokenizer, start, stream, temperature, max_new_tokens != _NEW_TOKENS))
     bundle = export_model(
         source,
         out or Path("saved_models") / name,
@@ -56,6 +68,7 @@ def export(
         precision=precision.value,
         formats=[form.value for form in formats or ()],
         data=data,
+        text=_text(folder, max_new_tokens, temperature, start, stream) if asked else None,
     )
     table = Table(box=None, pad_edge=False)
     for title in ("signature", "inputs", "outputs"):
@@ -70,6 +83,17 @@ def export(
     for item in bundle.manifest.measurements:
         console.print(_measured(item), highlight=False)
     console.print(f"Serve it: canon serve {bundle.path.parent}", highlight=False)
+
+
+def _text(folder: Path, max_new_tokens: int, temperature: float, start: str | None, stream: bool) -> "Text":
+    """Return how the bundle takes and gives text."""
+    from ..serving import Text
+    from ..zoo import Generation, load_tokenizer
+
+    words = load_tokenizer(folder)
+    ends = (words.special_tokens["<end>"],) if "<end>" in words.special_tokens else ()
+    settings = Generation(max_new_tokens=max_new_tokens, temperature=temperature, stop_ids=ends)
+    return Text(words, settings, start=start, stream=stream)
 
 
 def _read_labels(path: Path) -> list[str]:

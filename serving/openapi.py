@@ -91,6 +91,7 @@ def describe_interface(catalogue: Catalogue) -> dict[str, Any]:
         paths[base] = {"parameters": parameters, "get": _get("State of the versions", _STATUS)}
         paths[base + "/metadata"] = {"parameters": parameters, "get": _get("Signatures", _METADATA)}
         paths[base + ":predict"] = {"parameters": parameters, "post": _predict()}
+        paths[base + ":stream"] = {"parameters": parameters, "post": _stream()}
     paths["/healthz"] = {"get": _get("Whether the process lives", {"type": "object"}, refusals=())}
     paths["/readyz"] = {"get": _get("Whether it takes requests", {"type": "object"}, refusals=("503",))}
     paths["/models.json"] = {"get": _get("Cards of the models", {"type": "object"}, refusals=("401",))}
@@ -113,6 +114,16 @@ def _predict() -> dict[str, Any]:
         "summary": "Compute a batch",
         "requestBody": body,
         "responses": {"200": _content("The outputs, in the form of the request.", _REPLY), **_refused(tuple(_REFUSALS))},
+    }
+
+
+def _stream() -> dict[str, Any]:
+    schema = {"type": "object", "properties": {"prompt": {"type": "string"}, "source": {"type": "string"}, "seed": {"type": "integer"}}}
+    answer = {"description": "Server-sent events: pieces of the text, then `end`.", "content": {"text/event-stream": {}}}
+    return {
+        "summary": "Write a text and send it while it is written",
+        "requestBody": {"required": True, "content": {_JSON: {"schema": schema}}},
+        "responses": {"200": answer, **_refused(tuple(_REFUSALS))},
     }
 
 

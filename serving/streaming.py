@@ -46,11 +46,11 @@ class Stream:
         self._servable, self._until, self._timeout_s = servable, time.monotonic() + timeout_s, timeout_s
         self._words: Tokenizer = load_tokenizer(servable.bundle.path / TOKENIZER)
         (door,) = servable.signatures["begin"].inputs
-        names = [name for name in servable.signatures["next"].inputs if not name.startswith(LOOP)]
+        following = servable.signatures["next"].inputs
+        specs = {**servable.signatures["begin"].inputs, **{name: spec for name, spec in following.items() if not name.startswith(LOOP)}}
         given = _parse(body)
-        check_names(given, [door, *names], "begin")
-        specs = {**servable.signatures["begin"].inputs, **servable.signatures["next"].inputs}
-        arrays = {name: from_json([given[name]], specs[name], name) for name in (door, *names)}
+        check_names(given, specs, "begin")
+        arrays = {name: from_json([given[name]], spec, name) for name, spec in specs.items()}
         self._seed = {SEED: arrays[SEED]} if SEED in arrays else {}
         self._loop = servable.run("begin", {door: arrays[door]})
 

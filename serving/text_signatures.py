@@ -33,6 +33,16 @@ class Text:
         start: name of a special token before each text; before each translation, where None takes the tokenizer's start token.
         end: name of a special token behind each text that is classified.
         stream: True to export also `begin` and `next`, by which `canon serve` sends a text while it is written.
+
+    Raises:
+        CanonError: for another tokenizer, a special token that it has none of, or a beam search that is to stream.
+
+    Example:
+        >>> from keras_canon import serving, zoo
+        >>> text = serving.Text(zoo.ByteTokenizer(), zoo.Generation(max_new_tokens=4))
+        >>> model = zoo.create("char_rnn_lstm", overrides={"vocabulary_size": 259, "units": (8,)})
+        >>> sorted(serving.export(model, folder / "writer", text=text).manifest.signatures)
+        ['generate', 'serving_default', 'step']
     """
 
     tokenizer: Tokenizer
@@ -117,7 +127,7 @@ class _Writer:
         else:
             token_ids, lengths = self._words.encode(texts, start=self._start)
             found = lengths
-            token_ids = tf.pad(token_ids, [[0, 0], [0, tf.maximum(0, 2 - tf.shape(token_ids)[1])]])
+            token_ids = _widened(token_ids, 2)
         with tf.control_dependencies(_checks(found, self.generator.decoder.max_length, self.settings.max_new_tokens, self._translates)):
             return tf.identity(token_ids), lengths, sources
 
@@ -143,7 +153,7 @@ def _streaming(writer: _Writer) -> dict[str, Any]:
 
     def begin(texts):
         """Return the loop's variables by name."""
-        loop = writer.generator._begin(*writer.read(texts))
+        loop = writer.generator.begin(*writer.read(texts))
         structure.append(loop)
         return _named(loop)
 
@@ -154,7 +164,7 @@ def _streaming(writer: _Writer) -> dict[str, Any]:
     def write(*tensors):
         """Return the variables after one more id, the ids, and which rows have ended."""
         seed, flat = (tensors[-1], tensors[:-1]) if writer.seed else (None, tensors)
-        loop = writer.generator._step(tf.nest.pack_sequence_as(structure[0], list(flat)), _pairs(seed))
+        loop = writer.generator.step(tf.nest.pack_sequence_as(structure[0], list(flat)), _pairs(seed))
         ended = loop["ended"] | (loop["step"] >= writer.settings.max_new_tokens)
         return {**_named(loop), TOKEN: tf.identity(loop["current"]), ENDED: ended}
 
@@ -191,14 +201,15 @@ def _step(model: Model) -> Any:
 
 def _recognize(plan: Plan, core: Callable[..., list[tf.Tensor]], text: Text) -> Any:
     """Trace `bytes` of a recognizer: the likeliest path, without repeats and blanks."""
-    if plan.preprocessing is None:
+    preprocessing = plan.preprocessing
+    if preprocessing is None:
         raise CanonError(f"Model {plan.model.name!r} has no preprocessing: give preprocessing=, which says how an image becomes its input.")
     classes = plan.model.outputs[plan.outputs.index(LOGITS)].shape[-1]
     text.tokenizer.check_vocabulary(classes, plan.model.name)
     words = GraphTokenizer(text.tokenizer)
 
     def recognize(encoded):
-        found = name_outputs(plan, at_door(plan, core, [read_images(encoded, plan.preprocessing)]))
+        found = name_outputs(plan, at_door(plan, core, [read_images(encoded, preprocessing)]))
         labels, _ = ctc_greedy_decode(found[LOGITS], found[_LENGTHS])
         return {TEXT: words.decode(tf.maximum(labels, 0))}
 
@@ -225,13 +236,19 @@ def _classify(plan: Plan, core: Callable[..., list[tf.Tensor]], text: Text) -> A
         with tf.control_dependencies(checks):
             token_ids = tf.identity(token_ids)
         if steps is not None:
-            token_ids = tf.pad(token_ids, [[0, 0], [0, tf.maximum(0, steps - tf.shape(token_ids)[1])]])
+            token_ids = _widened(token_ids, steps)
             token_ids.set_shape((None, steps))
         found = [token_ids if name == _TOKEN_IDS else tf.zeros_like(token_ids) for name in names]
         return name_outputs(plan, at_door(plan, core, found))
 
     strings = tf.TensorSpec((None,), tf.string, name=TEXT)
     return tf.function(classify, autograph=False, input_signature=[strings]).get_concrete_function()
+
+
+def _widened(token_ids: tf.Tensor, width: int) -> tf.Tensor:
+    """Return ids (B, T) with padding behind them, so that T is at least `width`."""
+    missing = tf.maximum(0, width - tf.shape(token_ids)[1])
+    return tf.pad(token_ids, tf.stack([[0, 0], [0, missing]]))
 
 
 def _vocabulary(model: keras.Model) -> int:

@@ -10,7 +10,7 @@ from .recipe import list_recipes, load_recipe, recipe_toml
 from .sections import Recipe
 
 if TYPE_CHECKING:
-    from . import augmentation, averaging, callbacks, data, losses, schedules
+    from . import augmentation, averaging, callbacks, data, losses, schedules, text_metrics
     from .comparison import Comparison, compare
     from .diagnosis import diagnose
     from .distillation import Distillation, distil
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from .rate_range import RateRange, find_rate
     from .running import RunInterrupted, RunResult, run
     from .self_supervised import pretrain
+    from .sequence_evaluation import SequenceEvaluation
     from .snapshots import ensemble_probabilities
     from .tuning import SearchFailed, SearchInterrupted, TuneResult, tune
 
@@ -43,6 +44,7 @@ __all__ = [
     "RunResult",
     "SearchFailed",
     "SearchInterrupted",
+    "SequenceEvaluation",
     "ShortTraining",
     "TuneResult",
     "augmentation",
@@ -72,6 +74,7 @@ __all__ = [
     "run",
     "schedules",
     "task_accuracies",
+    "text_metrics",
     "tune",
     "unfreeze",
     "with_layer_rates",
@@ -107,6 +110,7 @@ _HOMES = {
     "RunResult": "running",
     "SearchFailed": "tuning",
     "SearchInterrupted": "tuning",
+    "SequenceEvaluation": "sequence_evaluation",
     "TuneResult": "tuning",
     "evaluate": "evaluation",
     "run": "running",

@@ -1,7 +1,5 @@
 """`run`: from a recipe to a run folder."""
 
-import dataclasses
-import shlex
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -23,17 +21,19 @@ from .checkpoints import Checkpoints, has_checkpoint
 from .cross_entropy import accuracy
 from .data import Dataset, SequenceDataset
 from .distribution import is_chief, make_strategy, told_when_lost
-from .doctor import first_look, probe_batch, refuse_errors
+from .doctor import Finding, first_look, probe_batch, refuse_errors
 from .environment import environment
 from .evaluation import Evaluation, evaluate
 from .gradient_norms import GradientNorms
 from .loop import train
 from .pipeline import epoch_order, load_any, reader
 from .progress import EpochLines
-from .recipe import load_recipe, toml_value
+from .recipe import load_recipe
 from .recipe_parts import recipe_augmentation, recipe_average, recipe_callbacks, recipe_rule
 from .report import Outcome, write_report
+from .run_command import command_line
 from .run_folder import check_folder, open_folder, write_metrics
+from .run_metrics import metrics_of
 from .sections import Recipe
 from .sequence_evaluation import SequenceEvaluation
 from .steps import PerExample
@@ -110,7 +110,7 @@ def run(
         >>> result.test_metrics["accuracy"]  # doctest: +SKIP
     """
     changes = {**(overrides or {}), **({} if seed is None else {"train.seed": seed})}
-    command = _command(recipe, out, changes, smoke)
+    command = command_line(recipe, out, changes, smoke)
     if not isinstance(recipe, Recipe):
         recipe = load_recipe(recipe, changes, smoke)
     elif changes or smoke:
@@ -125,11 +125,7 @@ def run(
     data = load_any(recipe.data)
     # after the data, whose preparation (once a machine) draws random numbers too
     _start_random(recipe)
-    kind: Callable[..., Running] = Running
-    if isinstance(data, SequenceDataset):
-        from .sequence_running import SequenceRunning
-
-        kind = SequenceRunning
+    kind = _kind(data)
     with strategy.scope():
         model = build(recipe, data)
         if recipe.transfer.active:
@@ -178,7 +174,7 @@ class Running:
             save_whole(model, self.folder / "model.keras")
             outcome = Outcome(self.recipe, command, self.data, history, best_epoch, test, _parameters(model), seconds, environment())
             self.report(outcome)
-            write_metrics(self.folder, _metrics(outcome))
+            write_metrics(self.folder, metrics_of(outcome))
         return RunResult(self.folder, model, history, best_epoch, test, seconds)
 
     def answers(self, model: Model) -> Any:
@@ -246,9 +242,13 @@ class Running:
         assert self.model.record.preprocessing is not None  # build refuses models without
         return probe_batch(self.data.train, self.model.record.preprocessing)
 
+    def findings(self) -> list[Finding]:
+        """Return what a first look at model and data finds."""
+        return first_look(self.model, self.data)
+
     def _first_look(self) -> None:
         """Say what looks wrong before hours are spent on it."""
-        findings = first_look(self.model, self.data)
+        findings = self.findings()
         refuse_errors(findings)
         if self.verbose:
             for finding in findings:
@@ -274,6 +274,14 @@ class Running:
         return f"Stopped; the best weights so far ({figure}) are in {self.folder / 'model.keras'}: {again}."
 
 
+def _kind(data: Dataset | SequenceDataset) -> Callable[..., Running]:
+    if isinstance(data, Dataset):
+        return Running
+    from .sequence_running import SequenceRunning
+
+    return SequenceRunning
+
+
 def _start_random(recipe: Recipe) -> None:
     """Seed everything. Deterministic operations, once switched on, stay on for the process: TensorFlow has no way back."""
     keras.utils.set_random_seed(recipe.train.seed)
@@ -283,31 +291,3 @@ def _start_random(recipe: Recipe) -> None:
 
 def _parameters(model: Model) -> int:
     return sum(weight.value.shape.num_elements() for weight in model.trainable_weights)
-
-
-def _metrics(outcome: Outcome) -> dict[str, Any]:
-    best = outcome.best_epoch
-    names = ("loss", "accuracy")
-    return {
-        "status": "finished",
-        "recipe": outcome.recipe.name,
-        "seed": outcome.recipe.train.seed,
-        "epochs": len(outcome.history["loss"]),
-        "best_epoch": best + 1,
-        "validation": {name: outcome.history[f"val_{name}"][best] for name in names},
-        "test": outcome.test.metrics(),
-        "classes": [dataclasses.asdict(row) for row in outcome.test.by_class()],
-        "parameters": outcome.parameters,
-        "seconds": outcome.seconds,
-        f"{'images' if isinstance(outcome.data, Dataset) else 'sequences'}_per_second": outcome.examples_per_second,
-        "environment": dict(outcome.environment),
-    }
-
-
-def _command(recipe: str | Path | Recipe, out: str | Path | None, changes: Mapping[str, Any], smoke: bool) -> str:
-    """Return the command line that does what was asked for."""
-    words = ["canon", "train", "recipe.toml" if isinstance(recipe, Recipe) else str(recipe)]
-    words += ["--smoke"] if smoke else []
-    words += [word for key, value in changes.items() for word in ("--set", f"{key}={toml_value(value)}")]
-    words += ["--out", str(out)] if out is not None else []
-    return shlex.join(words)

@@ -23,6 +23,10 @@ def sequence_model(recipe: Recipe, data: SequenceDataset) -> Model:
         raise CanonError(f"[augment] changes pictures, and {data.name!r} holds sequences: leave it out.")
     if recipe.transfer.active:
         raise CanonError(f"[transfer] works on image classifiers, and {data.name!r} holds sequences: leave it out.")
+    if data.start_id is not None and row.task != "translation":
+        raise CanonError(
+            f"{data.name!r} holds pairs to be translated, and {section.name!r} is for {row.task}: name a model for translation."
+        )
     shape = data.input_shape if section.input_shape is None else tuple(steps or None for steps in section.input_shape)
     # a model of language has its classes in its vocabulary
     classes = data.num_classes if row.num_classes else 0

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, cast
 
 import keras
 import numpy as np
@@ -92,8 +92,9 @@ def evaluate_sequences(
         found[positions] = forward(inputs).numpy()
     if data.kind == "classes":
         return judged(found, data.name, data.class_names, part.name, np.asarray(part.labels))
-    distances = np.abs(found - part.labels)
-    pairs = zip(np.ravel(part.labels)[:_SHOWN].tolist(), np.ravel(found)[:_SHOWN].tolist(), strict=True)
+    truth = np.asarray(part.labels)
+    distances = np.abs(found - truth)
+    pairs = zip(truth.ravel()[:_SHOWN].tolist(), np.ravel(found)[:_SHOWN].tolist(), strict=True)
     samples = tuple(("", f"{right:.3f}", f"{said:.3f}") for right, said in pairs)
     figures = {"mean_squared_error": float(np.mean(distances.astype("float64") ** 2))}
     return SequenceEvaluation(data.name, split, part.labels, float(np.mean(distances <= NEAR)), figures, samples)
@@ -101,7 +102,7 @@ def evaluate_sequences(
 
 def _forward(model: Model, split: SequenceSplit):
     """Return the compiled forward pass in inference, float32."""
-    (signature, _) = sequence_reader(split, 1)(None).element_spec
+    signature, _ = cast(Any, sequence_reader(split, 1)(None).element_spec)
 
     def outputs(inputs):
         return tf.cast(model(inputs, training=False), "float32")

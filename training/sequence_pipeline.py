@@ -1,6 +1,7 @@
 """From a split of sequences to padded batches that a model takes."""
 
 from collections.abc import Callable, Iterator
+from typing import Any, cast
 
 import numpy as np
 import tensorflow as tf
@@ -63,12 +64,12 @@ def sequence_reader(split: SequenceSplit, batch_size: int, bucket: int = BUCKET)
 def _taker(column: Column, split: SequenceSplit, bucket: int) -> Callable[[tf.Tensor], tf.Tensor]:
     """Return what takes the rows of a batch out of a column."""
     if isinstance(column, Ragged):
-        rows = tf.RaggedTensor.from_row_splits(tf.constant(column.values), tf.constant(column.starts))
+        rows = cast(Any, tf.RaggedTensor).from_row_splits(tf.constant(column.values), tf.constant(column.starts))
 
         def take_ragged(index: tf.Tensor) -> tf.Tensor:
             values = tf.gather(rows, index).to_tensor(0)  # (B, longest)
-            missing = -tf.shape(values)[1] % bucket
-            return tf.ensure_shape(tf.pad(values, [[0, 0], [0, missing]]), (None, None))
+            missing = tf.math.floormod(-tf.shape(values)[1], bucket)
+            return tf.ensure_shape(tf.pad(values, tf.stack([[0, 0], [0, missing]])), (None, None))
 
         return take_ragged
     values = tf.constant(column)

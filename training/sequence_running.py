@@ -9,6 +9,8 @@ import numpy as np
 import tensorflow as tf
 
 from ..zoo.model import Model
+from .doctor import Finding, check_gradients
+from .gradient_norms import probe
 from .pipeline import epoch_order
 from .report import Outcome
 from .running import Running
@@ -59,5 +61,7 @@ class SequenceRunning(Running):
             names = {"target": self.data.class_names, "source": self.data.source_names or self.data.class_names}
             write_text(self.folder / "vocabulary.json", json.dumps(names, ensure_ascii=False, indent=1) + "\n")
 
-    def _first_look(self) -> None:
-        """Do nothing: the checks are those of pictures and their classes."""
+    def findings(self) -> list[Finding]:
+        """Return what looks wrong before training: weights that no gradient reaches, or one that is no number."""
+        _, gradients = probe(self.model, *self.probe())
+        return [check_gradients(self.model, gradients)]

@@ -78,8 +78,8 @@ class Generator:
         self.decoder: Any = RecurrentDecoder(model) if recurrent else Decoder(model)
         self._run = tf.function(self._last_logits, jit_compile=jit_compile or None, autograph=False, reduce_retracing=True)
         self._loop = tf.function(self.write, autograph=False)
-        self._next = tf.function(self._step, autograph=False)
-        self._first = tf.function(self._begin, autograph=False)
+        self._next = tf.function(self.step, autograph=False)
+        self._first = tf.function(self.begin, autograph=False)
 
     def __call__(self, prompts, *, seed: int | Sequence[int] = 0) -> list[list[int]]:
         """Write on after each prompt.
@@ -137,18 +137,18 @@ class Generator:
         """
         if self.settings.beam_width > 1:
             return self._search(token_ids, lengths, source_ids)
-        loop = self._begin(token_ids, lengths, source_ids)
+        loop = self.begin(token_ids, lengths, source_ids)
 
         def goes_on(loop):
             return (loop["step"] < self.settings.max_new_tokens) & ~tf.reduce_all(loop["ended"])
 
-        (loop,) = tf.while_loop(goes_on, lambda loop: (self._step(loop, seed),), (loop,))
+        (loop,) = tf.while_loop(goes_on, lambda loop: (self.step(loop, seed),), (loop,))
         return loop["written"]
 
     def _read(self, prompts) -> Prompts:
         return read_prompts(prompts, self.decoder, self.settings.max_new_tokens)
 
-    def _begin(self, token_ids, lengths, source_ids=None) -> dict[str, Any]:
+    def begin(self, token_ids, lengths, source_ids=None) -> dict[str, Any]:
         """Return the loop's variables after all of each prompt but its last id was read."""
         rows, width = (tf.shape(token_ids)[axis] if size is None else size for axis, size in enumerate(token_ids.shape))
         positions = tf.range(width)
@@ -164,7 +164,7 @@ class Generator:
             "state": state,
         }
 
-    def _step(self, loop: dict[str, Any], seed) -> dict[str, Any]:
+    def step(self, loop: dict[str, Any], seed) -> dict[str, Any]:
         """Read the current ids and write the next."""
         settings, step, ended = self.settings, loop["step"], loop["ended"]
         logits, state = self._run(loop["current"], loop["state"])
@@ -200,7 +200,7 @@ class Generator:
 
     def _search(self, token_ids, lengths, source_ids):
         settings = self.settings
-        loop = self._begin(token_ids, lengths, source_ids)
+        loop = self.begin(token_ids, lengths, source_ids)
         found = beam_search(
             lambda ids, _, state: self._last_logits(ids, state),
             loop["state"],

@@ -61,9 +61,9 @@ def test_threads_get_their_own_answers(servable, images):
     assert failures == []
 
 
-@pytest.mark.parametrize("module", ["inspection", "saved_model", "servable", "server"])
+@pytest.mark.parametrize("module", ["inspection", "saved_model", "servable", "server", "text_signatures"])
 def test_examples(module, tmp_path, models):
-    folder = tmp_path if module == "saved_model" else models
+    folder = tmp_path if module in ("saved_model", "text_signatures") else models
     result = doctest.testmod(getattr(keras_canon.serving, module), globs={"folder": folder, "np": np, "requests": requests})
     assert result.attempted > 0
     assert result.failed == 0

@@ -8,12 +8,15 @@ import keras
 import numpy as np
 import pytest
 import requests
-import tensorflow as tf
+import typer
 from checks.serving import encode
+from typer.testing import CliRunner
 
 from keras_canon import serving, zoo
+from keras_canon.cli.export import export
 from keras_canon.layers import ctc_greedy_decode
 from keras_canon.serving import Text
+from keras_canon.serving.streaming import Stream
 from keras_canon.zoo import ByteTokenizer, CanonError, CharacterTokenizer, Generation, Generator
 from keras_canon.zoo.records import Preprocessing
 
@@ -30,6 +33,7 @@ for name, (folder, inputs) in given.items():
 print(json.dumps(given))
 """
 PROMPTS = ["In the beginning", "é", "x", "été ☃"]
+SEEDS = [5, 6, 7, 5]
 NEW = 6
 DRAWN = Generation(max_new_tokens=NEW, temperature=1.0, top_k=20, repetition_penalty=1.2, stop_ids=(2,))
 
@@ -58,84 +62,91 @@ def writers(tmp_path_factory, gpt2, char_rnn):
     return folder
 
 
-def drawn(model, prompts, seeds):
-    """What Python writes for each prompt by itself."""
-    words, generator = ByteTokenizer(), Generator(model, DRAWN)
-    return [words.decode(generator([words.encode(prompt)], seed=seed)[0]) for prompt, seed in zip(prompts, seeds, strict=True)]
+@pytest.fixture(scope="module")
+def expected(gpt2, char_rnn):
+    """What Python writes: gpt2 for each prompt by itself, with its seed."""
+    words, generator = ByteTokenizer(), Generator(gpt2, DRAWN)
+    drawn = [words.decode(generator([words.encode(prompt)], seed=seed)[0]) for prompt, seed in zip(PROMPTS, SEEDS, strict=True)]
+    prompts = [words.encode(prompt, start="<start>") for prompt in PROMPTS]
+    likeliest = [words.decode(row) for row in zoo.generate(char_rnn, prompts, Generation(max_new_tokens=NEW))]
+    return {"gpt2": drawn, "char_rnn": likeliest}
 
 
-def likeliest(model, prompts):
-    words = ByteTokenizer()
-    ids = zoo.generate(model, [words.encode(prompt, start="<start>") for prompt in prompts], Generation(max_new_tokens=NEW))
-    return [words.decode(row) for row in ids]
+@pytest.fixture(scope="module")
+def url(writers):
+    with serving.Server(writers, port=0, grpc_port=None, quiet=True) as server:
+        yield f"{server.url}/v1/models"
 
 
 def texts(outputs):
     return [text.decode("utf-8") for text in outputs["text"]]
 
 
-def test_the_text_is_that_of_python(writers, gpt2, char_rnn):
-    seeds = [5, 6, 7, 5]
-    found = serving.load(writers / "gpt2").predict({"prompt": PROMPTS, "seed": seeds}, "generate")
-    assert texts(found) == drawn(gpt2, PROMPTS, seeds)
+def test_the_text_is_that_of_python(writers, expected):
+    found = serving.load(writers / "gpt2").predict({"prompt": PROMPTS, "seed": SEEDS}, "generate")
+    assert texts(found) == expected["gpt2"]
     servable = serving.load(writers / "char_rnn")
-    assert texts(servable.predict(PROMPTS, "generate")) == likeliest(char_rnn, PROMPTS)
+    assert texts(servable.predict(PROMPTS, "generate")) == expected["char_rnn"]
     # a text alone is the text in company, and no text at all is no error
-    assert texts(servable.predict(PROMPTS[1:2], "generate")) == likeliest(char_rnn, PROMPTS[1:2])
+    assert texts(servable.predict(PROMPTS[1:2], "generate")) == expected["char_rnn"][1:2]
     assert servable.predict(np.zeros(0, object), "generate")["text"].shape == (0,)
 
 
-def test_a_process_without_the_package_writes_the_same(writers, gpt2, char_rnn):
-    seeds = [1, 2, 3, 4]
-    given = {"gpt2": (str(writers / "gpt2" / "1"), {"prompt": PROMPTS, "seed": seeds})}
+def test_a_process_without_the_package_writes_the_same(writers, expected):
+    given = {"gpt2": (str(writers / "gpt2" / "1"), {"prompt": PROMPTS, "seed": SEEDS})}
     given["char_rnn"] = (str(writers / "char_rnn" / "1"), {"prompt": PROMPTS})
     run = subprocess.run(
         [sys.executable, "-c", FRESH], input=json.dumps(given), check=True, capture_output=True, text=True, timeout=120, cwd=writers
     )
-    assert json.loads(run.stdout) == {"gpt2": drawn(gpt2, PROMPTS, seeds), "char_rnn": likeliest(char_rnn, PROMPTS)}
+    assert json.loads(run.stdout) == expected
 
 
-def test_the_server_takes_text_and_gives_text(writers, gpt2, char_rnn):
-    with serving.Server(writers, port=0, grpc_port=None, quiet=True) as server:
+def test_the_server_takes_text_and_gives_text(url, expected):
+    def ask(model, **body):
+        return requests.post(f"{url}/{model}:predict", json={"signature_name": "generate", **body}, timeout=60)
 
-        def ask(model, **body):
-            return requests.post(f"{server.url}/v1/models/{model}:predict", json={"signature_name": "generate", **body}, timeout=60)
-
-        assert ask("char_rnn", instances=PROMPTS).json() == {"predictions": likeliest(char_rnn, PROMPTS)}
-        rows = [{"prompt": prompt, "seed": 9} for prompt in PROMPTS]
-        assert ask("gpt2", instances=rows).json() == {"predictions": drawn(gpt2, PROMPTS, [9] * len(PROMPTS))}
-        reply = ask("gpt2", instances=[{"prompt": "", "seed": 0}])
-        assert (reply.status_code, reply.json()) == (400, {"error": "A prompt is empty: write at least one character."})
-        reply = ask("gpt2", instances=[{"prompt": "x" * 27, "seed": 0}])
-        assert reply.json() == {"error": "A prompt is too long: the context has 32 tokens, of which 6 are for the new ones."}
-        assert ask("gpt2", instances=[{"prompt": "x" * 26, "seed": 0}]).ok
+    assert ask("char_rnn", instances=PROMPTS).json() == {"predictions": expected["char_rnn"]}
+    rows = [{"prompt": prompt, "seed": seed} for prompt, seed in zip(PROMPTS, SEEDS, strict=True)]
+    assert ask("gpt2", instances=rows).json() == {"predictions": expected["gpt2"]}
+    reply = ask("gpt2", instances=[{"prompt": "", "seed": 0}])
+    assert (reply.status_code, reply.json()) == (400, {"error": "A prompt is empty: write at least one character."})
+    reply = ask("gpt2", instances=[{"prompt": "x" * 27, "seed": 0}])
+    assert reply.json() == {"error": "A prompt is too long: the context has 32 tokens, of which 6 are for the new ones."}
+    assert ask("gpt2", instances=[{"prompt": "x" * 26, "seed": 0}]).ok
 
 
-def test_the_server_sends_a_text_while_it_is_written(writers, gpt2, char_rnn):
-    with serving.Server(writers, port=0, grpc_port=None, quiet=True) as server:
+def test_the_server_sends_a_text_while_it_is_written(url, expected):
+    def ask(model, body):
+        reply = requests.post(f"{url}/{model}:stream", json=body, timeout=60, stream=True)
+        return reply, [line.decode("utf-8") for line in reply.iter_lines() if line]
 
-        def ask(model, body):
-            reply = requests.post(f"{server.url}/v1/models/{model}:stream", json=body, timeout=60, stream=True)
-            lines = [line.decode("utf-8") for line in reply.iter_lines() if line]
-            return reply, lines
-
-        reply, lines = ask("char_rnn", {"prompt": PROMPTS[0]})
+    for model, body in (("char_rnn", {"prompt": PROMPTS[0]}), ("gpt2", {"prompt": PROMPTS[0], "seed": SEEDS[0]})):
+        reply, lines = ask(model, body)
         assert reply.headers["content-type"].startswith("text/event-stream")
         assert lines[-2:] == ["event: end", "data: {}"]
         pieces = [json.loads(line.removeprefix("data: "))["text"] for line in lines[:-2]]
-        assert "".join(pieces) == likeliest(char_rnn, PROMPTS[:1])[0]
-        _, lines = ask("gpt2", {"prompt": PROMPTS[0], "seed": 5})
-        pieces = [json.loads(line.removeprefix("data: "))["text"] for line in lines[:-2]]
-        assert "".join(pieces) == drawn(gpt2, PROMPTS[:1], [5])[0]
-        for body, message in (
-            ({"prompt": ""}, "Signature 'begin' needs exactly the inputs 'prompt', 'seed', got 'prompt'."),
-            ({"prompt": "", "seed": 1}, "A prompt is empty: write at least one character."),
-            ({"prompt": 3, "seed": 1}, "Input 'prompt' must hold strings"),
-            ([], "The request must be a JSON object"),
-        ):
-            reply, lines = ask("gpt2", body)
-            assert reply.status_code == 400
-            assert message in lines[0]
+        assert "".join(pieces) == expected[model][0]
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ({"prompt": ""}, "Signature 'begin' needs exactly the inputs 'prompt', 'seed', got 'prompt'."),
+        ({"prompt": "", "seed": 1}, "A prompt is empty: write at least one character."),
+        ({"prompt": 3, "seed": 1}, "Input 'prompt' must hold strings"),
+        ([], "The request must be a JSON object"),
+    ],
+)
+def test_bad_requests_for_a_stream(url, body, message):
+    reply = requests.post(f"{url}/gpt2:stream", json=body, timeout=60)
+    assert reply.status_code == 400
+    assert message in reply.json()["error"]
+
+
+def test_a_model_exported_without_streaming_says_so(tmp_path, char_rnn):
+    serving.export(char_rnn, tmp_path / "model", text=Text(ByteTokenizer(), Generation(max_new_tokens=1)))
+    with pytest.raises(CanonError, match="'model' was not exported for streaming"):
+        Stream(serving.load(tmp_path / "model"), b'{"prompt": "a"}', 60.0)
 
 
 def test_bundles_hold_one_set_of_weights_the_tokenizer_and_no_xla(writers, gpt2):
@@ -214,8 +225,9 @@ def test_text_that_does_not_fit_the_model(tmp_path, gpt2, lenet5):
         serving.export(lenet5, tmp_path / "model", text=Text(ByteTokenizer()))
     with pytest.raises(CanonError, match="no special token '<go>'"):
         Text(ByteTokenizer(), start="<go>")
+    with pytest.raises(CanonError, match="A beam search cannot stream"):
+        Text(ByteTokenizer(), Generation(beam_width=2), stream=True)
     assert not list(tmp_path.iterdir())
-    assert tf.executing_eagerly()
 
 
 def test_a_tokenizer_beside_the_model_is_taken(tmp_path, char_rnn):
@@ -223,3 +235,16 @@ def test_a_tokenizer_beside_the_model_is_taken(tmp_path, char_rnn):
     ByteTokenizer().save(tmp_path)
     bundle = serving.export(tmp_path, tmp_path / "out")
     assert set(bundle.manifest.signatures) == {"generate", "serving_default", "step"}
+
+
+def test_the_command_exports_text(tmp_path, char_rnn):
+    char_rnn.save(tmp_path / "model.keras")
+    ByteTokenizer().save(tmp_path)
+    app = typer.Typer()
+    app.command()(export)
+    options = ["--out", str(tmp_path / "out"), "--max-new-tokens", "2", "--temperature", "0.5", "--stream"]
+    result = CliRunner().invoke(app, [str(tmp_path), *options])
+    assert result.exit_code == 0, result.output
+    servable = serving.load(tmp_path / "out")
+    assert set(servable.signatures) == {"begin", "generate", "next", "serving_default", "step"}
+    assert set(servable.signatures["generate"].inputs) == {"prompt", "seed"}

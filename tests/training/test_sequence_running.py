@@ -103,7 +103,7 @@ def test_a_stopped_run_goes_on_to_the_same_weights(tmp_path):
         ("adding_lstm", {"model__name": "lenet5", "model__overrides": {}}, "reads images"),
         ("adding_lstm", {"train__loss": "cross_entropy"}, "are numbers, whose loss is 'mean_squared_error'"),
         ("adding_lstm", {"augment__flip_horizontal": True}, r"\[augment\] changes pictures"),
-        ("adding_lstm", {"data__name": "dates:examples=200"}, "reads sequences, but 'dates:examples=200' gives source_ids and target_ids"),
+        ("adding_lstm", {"data__name": "dates:examples=200"}, "holds pairs to be translated, and 'lstm_classifier' is for"),
         ("copying_lstm", {"model__overrides": {"embedding_dim": 4}}, "asks for one answer at each step: see the field 'output'"),
     ],
 )

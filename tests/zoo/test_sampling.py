@@ -34,6 +34,13 @@ def test_repetition_penalty_lowers_what_was_said():
     np.testing.assert_allclose(sampling.repetition_penalty(logits, [[0, 1]], 2.0, mask=[[False, True]]), [[2.0, -4.0, 1.0]])
 
 
+def test_a_seed_for_each_row_draws_what_the_row_draws_alone():
+    logits = tf.constant(np.random.default_rng(0).normal(size=(3, 40)), tf.float32)
+    found = sampling.sample(logits, tf.constant([[7, 8, 7], [0, 1, 2]]))
+    alone = [sampling.sample(logits[row : row + 1], seed)[0] for row, seed in enumerate([(7, 0), (8, 1), (7, 2)])]
+    assert found.numpy().tolist() == [int(token) for token in alone]
+
+
 def test_draws_follow_the_probabilities_and_the_seed():
     many = tf.repeat(LOGITS[:1], 20000, axis=0)
     drawn = sampling.sample(many, (1, 2))

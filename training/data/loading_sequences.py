@@ -88,12 +88,12 @@ def _memory(name: str, parsed: DataName, share: float, seed: int, data_dir: str 
 
     train, held_out = _cut(split_of("train"), share, seed)
     facts = {**facts, "seed": seed}
-    rest = (train, held_out, split_of("test"), facts)
+    rest: dict[str, Any] = {"train": train, "validation": held_out, "test": split_of("test"), "facts": facts}
     if parsed.kind == "adding":
-        return SequenceDataset(name, "numbers", (), (None, 2), *rest)
+        return SequenceDataset(name, "numbers", (), (None, 2), **rest)
     if parsed.kind == "parity":
-        return SequenceDataset(name, "classes", ("even", "odd"), (None, 1), *rest)
-    return SequenceDataset(name, "tokens", COPY_NAMES, (None,), *rest, sizes={"vocabulary_size": len(COPY_NAMES)})
+        return SequenceDataset(name, "classes", ("even", "odd"), (None, 1), **rest)
+    return SequenceDataset(name, "tokens", COPY_NAMES, (None,), **rest, sizes={"vocabulary_size": len(COPY_NAMES)})
 
 
 def _text(name: str, parsed: DataName, share: float, seed: int, data_dir: str | None) -> SequenceDataset:
@@ -109,13 +109,15 @@ def _text(name: str, parsed: DataName, share: float, seed: int, data_dir: str | 
         "test": "".join(blocks["test"]),
     }
     alphabet = Characters.of([texts["train"]])
-    splits = []
-    for part, text in texts.items():
-        inputs, labels = windows(alphabet.encode(text), int(window))
-        splits.append(SequenceSplit(part, {"token_ids": inputs}, labels, np.full(len(inputs), int(window))))
+
+    def split_of(part: str) -> SequenceSplit:
+        inputs, labels = windows(alphabet.encode(texts[part]), int(window))
+        return SequenceSplit(part, {"token_ids": inputs}, labels, np.full(len(inputs), int(window)))
+
+    train, held_out, test = map(split_of, texts)
     facts = {**facts, "seed": seed, "characters": {part: len(text) for part, text in texts.items()}}
     sizes = {"vocabulary_size": len(alphabet)}
-    return SequenceDataset(name, "tokens", alphabet.symbols, (None,), *splits, facts, sizes=sizes, characters=True)
+    return SequenceDataset(name, "tokens", alphabet.symbols, (None,), train, held_out, test, facts, sizes=sizes, characters=True)
 
 
 def _pairs(name: str, parsed: DataName, share: float, seed: int, data_dir: str | None) -> SequenceDataset:
