@@ -20,7 +20,7 @@ _SHOWN = 10
 
 
 def tune(
-    recipe: Annotated[str, typer.Argument(help="Name of a recipe with a [tune] section, or path.", autocompletion=complete_recipe)],
+    recipe: Annotated[str, typer.Argument(help="Name of a recipe with a section tune, or path.", autocompletion=complete_recipe)],
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Folder of the search.  [default: runs/NAME_tune]", show_default=False)
     ] = None,
@@ -32,7 +32,7 @@ def tune(
     restart: Annotated[bool, typer.Option("--restart", help="Drop the trials of an earlier search in the folder.")] = False,
     workers: Annotated[int | None, typer.Option(help="Train in so many processes on this machine.")] = None,
 ) -> None:
-    """Search the space in a recipe's [tune] section: each trial is a run, and a search that was killed goes on.
+    """Search the space in the section tune of a recipe: each trial is a run, and a search that was killed goes on.
 
     Example: canon tune own.toml --max-trials 20 --method bayesian --out runs/search
     """

@@ -27,6 +27,7 @@ _FILES = (
     "confusion.png",
     "mistakes.png",
     "vocabulary.json",
+    "tokenizer.json",
 )
 _FOLDERS = ("events", "checkpoints", "snapshots")
 

@@ -9,6 +9,8 @@ import numpy as np
 import tensorflow as tf
 
 from ..zoo.model import Model
+from ..zoo.tokenizers_plain import CharacterTokenizer
+from .data.vocabulary import SPECIALS
 from .doctor import Finding, check_gradients
 from .gradient_norms import probe
 from .pipeline import epoch_order
@@ -55,11 +57,13 @@ class SequenceRunning(Running):
         return evaluate_sequences(model, self.data, "test", batch_size=max(self.recipe.train.batch_size, 64))
 
     def report(self, outcome: Outcome) -> None:
-        """Write the report, and what each id of a vocabulary stands for."""
+        """Write the report, and what each id of a vocabulary stands for; for characters also their tokenizer."""
         super().report(outcome)
         if self.data.kind == "tokens":
             names = {"target": self.data.class_names, "source": self.data.source_names or self.data.class_names}
             write_text(self.folder / "vocabulary.json", json.dumps(names, ensure_ascii=False, indent=1) + "\n")
+            if names["target"] == names["source"] and names["target"][: len(SPECIALS)] == SPECIALS:
+                CharacterTokenizer("".join(names["target"][len(SPECIALS) :]), SPECIALS).save(self.folder)
 
     def findings(self) -> list[Finding]:
         """Return what looks wrong before training: weights that no gradient reaches, or one that is no number."""

@@ -75,6 +75,15 @@ def test_the_vocabulary_lies_beside_the_model(tmp_path):
     assert Characters(tuple(names["target"])).encode("2026-11-29").min() > 3
 
 
+def test_a_character_model_writes_on_with_its_own_alphabet(tmp_path):
+    result = training.run(small("char_rnn_documentation"), tmp_path / "run", verbose=False)
+    words = zoo.load_tokenizer(tmp_path / "run")
+    names = json.loads((tmp_path / "run" / "vocabulary.json").read_text(encoding="utf-8"))["target"]
+    assert words.encode("the") == Characters(tuple(names)).encode("the").tolist()
+    written = zoo.generate(result.model, [words.encode("Return the")], zoo.Generation(max_new_tokens=5))
+    assert len(words.decode(written[0])) <= 5
+
+
 class Stop(keras.callbacks.Callback):
     """Ends a run as Ctrl-C does, in its second epoch."""
 

@@ -6,13 +6,14 @@ from functools import cached_property
 
 import numpy as np
 
-SPECIALS = ("<padding>", "<start>", "<end>", "<unknown>")
-PADDING, START, END, UNKNOWN = range(len(SPECIALS))
+# those of zoo.CharacterTokenizer, whose ids these are
+SPECIALS = ("<pad>", "<unk>", "<start>", "<end>")
+PADDING, UNKNOWN, START, END = range(len(SPECIALS))
 
 
 @dataclass(frozen=True)
 class Characters:
-    """A numbered alphabet; ids 0 to 3 are padding, start, end and any character that is none of it.
+    """A numbered alphabet; ids 0 to 3 are padding, any character that is none of it, start and end.
 
     Args:
         symbols: names by id, the four special ones first.
@@ -21,7 +22,7 @@ class Characters:
         >>> from keras_canon.training.data.vocabulary import Characters
         >>> alphabet = Characters.of(["banana"])
         >>> alphabet.encode("nab!").tolist(), alphabet.decode([6, 4, 5])
-        ([6, 4, 5, 3], 'nab')
+        ([6, 4, 5, 1], 'nab')
     """
 
     symbols: tuple[str, ...]
