@@ -22,6 +22,7 @@ HERE = Path(__file__).parents[1]
 BATCH = 6
 # one of each kind: plain, residual with normalisation, gated
 DEFAULT = {"lenet", "resnet_cifar", "highway"}
+ILL_CONDITIONED = {"efficientnet"}
 
 
 def smallest_cases() -> dict[str, ModelCase]:
@@ -100,8 +101,19 @@ def check_replicas(case) -> None:
 
 
 @pytest.mark.parametrize("family", [pytest.param(name, marks=[] if name in DEFAULT else [pytest.mark.slow]) for name in CASES])
-def test_one_update_on_two_replicas_is_that_on_one(family):
+def test_one_update_on_two_replicas_is_that_on_one(family, double_precision):
     check_replicas(CASES[family])
+
+
+@pytest.fixture
+def double_precision(request):
+    """Count in float64 where normalising a half of three examples enlarges the rounding of float32 beyond 1e-6 (measured: 5e-6)."""
+    if request.node.callspec.params["family"] not in ILL_CONDITIONED:
+        yield
+        return
+    keras.config.set_dtype_policy("float64")
+    yield
+    keras.config.set_dtype_policy("float32")
 
 
 RULES = {
