@@ -64,6 +64,33 @@ def test_pad_appends_zeros_and_leaves_whole_buckets_alone():
     np.testing.assert_array_equal(flags[0, :, 0], [True] * 6 + [False] * 2)
 
 
+@pytest.mark.parametrize("cls", [LSTM, GRU])
+@pytest.mark.parametrize("batch", [15, 17, None])
+def test_two_halves_of_a_batch_are_the_whole(cls, batch):
+    keras.utils.set_random_seed(0)
+    fast, plain = cls(5, return_sequences=True, return_state=True), cls(5, return_sequences=True, return_state=True, implementation="loop")
+    rows = batch or 17
+    inputs, mask = tf.random.normal((rows, 7, 3)), tf.random.uniform((rows, 7)) > 0.3
+    states = [tf.random.normal((rows, 5)) for _ in range(2 if cls is LSTM else 1)]
+    for layer in (fast, plain):
+        layer(inputs)
+    plain.set_weights(fast.get_weights())
+
+    def run(layer):
+        def step(inputs, mask, *states):
+            with tf.GradientTape() as tape:
+                tape.watch([inputs, *states])
+                results = layer(inputs, initial_state=list(states), sequences_mask=mask, training=True)
+                loss = sum(tf.reduce_sum(tf.sin(result)) for result in results)
+            return results, tape.gradient(loss, [inputs, *states, *(weight.value for weight in layer.trainable_weights)])
+
+        specs = [tf.TensorSpec((batch, *item.shape[1:]), item.dtype) for item in (inputs, mask, *states)]
+        return tf.nest.flatten(tf.function(step, autograph=False, input_signature=specs)(inputs, mask, *states))
+
+    for found, expected in zip(run(fast), run(plain), strict=True):
+        np.testing.assert_allclose(found, expected, atol=2e-5)
+
+
 def test_fifty_lengths_are_traced_a_bounded_number_of_times():
     keras.utils.set_random_seed(0)
     for cls, kernel in ((LSTM, lstm_kernel), (GRU, gru_kernel)):
