@@ -4,6 +4,7 @@ from pathlib import Path
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from keras_canon.layers import GroupNormalization
 
@@ -88,3 +89,18 @@ def test_bad_arguments():
         GroupNormalization(epsilon=-1)
     with pytest.raises(ValueError, match=r"known channels, got \(None, 4, None\)"):
         GroupNormalization().build((None, 4, None))
+
+
+def test_gradients_are_those_of_keras_also_where_the_mean_is_large():
+    ours, peer = GroupNormalization(4), keras.layers.GroupNormalization(4, epsilon=1e-5)
+    inputs = tf.random.normal((3, 5, 6, 8), mean=3.0, seed=1)
+    factor = tf.random.normal((3, 5, 6, 8), seed=2)
+    gradients = []
+    for layer in (ours, peer):
+        layer(inputs)
+        with tf.GradientTape() as tape:
+            tape.watch(inputs)
+            loss = tf.reduce_sum(layer(inputs) * factor)
+        gradients.append(tape.gradient(loss, [inputs, *(weight.value for weight in layer.trainable_weights)]))
+    for found, expected in zip(*gradients, strict=True):
+        np.testing.assert_allclose(found, expected, atol=2e-5)
