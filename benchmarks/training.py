@@ -87,7 +87,7 @@ def measure(name, most_steps, rounds):
         validation = reader(data.validation, model.record.preprocessing, 256)(None).take(1)
         train(
             model,
-            lambda epoch: read(epoch_order(len(data.train), 0, epoch), epoch).repeat().take(steps),
+            lambda epoch: read(epoch_order(len(data.train), 0, epoch), epoch).take(steps),
             epochs=rounds + 1,
             validation=validation,
             callbacks=callbacks,

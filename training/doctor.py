@@ -1,5 +1,6 @@
 """Sanity checks of a recipe: what is cheap to find before training and dear to find after it."""
 
+import itertools
 import math
 import time
 from collections.abc import Iterable, Sequence
@@ -15,6 +16,7 @@ from ..zoo.records import Preprocessing
 from .cross_entropy import CrossEntropy, accuracy
 from .data import Dataset, Split
 from .gradient_norms import probe
+from .memory_batches import MemoryBatches
 from .pipeline import batches
 from .steps import Totals, TrainStep
 
@@ -162,16 +164,15 @@ def check_overfit(model: Model, data: Dataset) -> Finding:
     return Finding("overfit", "ok", f"{_upper(found)}.")
 
 
-def check_speed(model: Model, dataset: tf.data.Dataset) -> Finding:
+def check_speed(model: Model, dataset: tf.data.Dataset | MemoryBatches) -> Finding:
     """Compare the speed of the input pipeline with that of the update; the model is changed.
 
     Args:
         model: compiled.
         dataset: the batches of an epoch, as a run reads them.
     """
-    timed = dataset.repeat().take(_TIMED + 1)
     step = TrainStep(model, {}, Totals(["loss"]), dataset.element_spec)
-    iterator = iter(timed)
+    iterator = itertools.islice(itertools.chain.from_iterable(itertools.repeat(dataset)), _TIMED + 1)
     inputs, labels = next(iterator)
     examples = int(tf.shape(tf.nest.flatten(labels)[0])[0])
     began = time.perf_counter()

@@ -128,7 +128,7 @@ def fit_tasks(
     for task in weights or {}:
         if task not in tasks.output:
             raise unknown_name("task", task, tasks.output)
-    read = reader(data.train, preprocessing, how.batch_size, augmentation)
+    read = reader(data.train, preprocessing, how.batch_size, augmentation, memory=0)
     table = tf.constant(columns["train"])
 
     def batches(epoch: int) -> tf.data.Dataset:

@@ -2,6 +2,8 @@
 
 import math
 from collections.abc import Callable
+from contextlib import nullcontext
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -11,6 +13,7 @@ from ..zoo.records import Preprocessing
 from .augmentation import Augmentation
 from .data import Dataset, SequenceDataset, Split, load, load_sequences
 from .data.names import is_sequence
+from .memory_batches import MemoryBatches
 from .sections import DataSection
 
 # float32 images of a whole split beyond this are prepared anew in each epoch
@@ -91,36 +94,40 @@ def _mixed(elements: tf.data.Dataset, numbers: tf.data.Dataset, augmentation: Au
 
 
 def reader(
-    split: Split, preprocessing: Preprocessing, batch_size: int, augmentation: Augmentation | None = None
-) -> Callable[..., tf.data.Dataset]:
+    split: Split,
+    preprocessing: Preprocessing,
+    batch_size: int,
+    augmentation: Augmentation | None = None,
+    *,
+    memory: int = _MEMORY,
+) -> Callable[..., Any]:
     """Return `batches` as a function of the order, and of the epoch where pictures change from one to the next, for many passes.
 
     A split whose prepared images fit in memory, and do not change, is prepared once: resizing costs as much as a small network's
     update, and the two would share the processor. The batches are the same, bit for bit.
+
+    Args:
+        split, preprocessing, batch_size, augmentation: as `batches` takes them.
+        memory: bytes that prepared images may take; 0 for a `tf.data.Dataset` in any case.
+
+    Returns:
+        a function `read(order, epoch=0)` whose result gives the batches; it is a `tf.data.Dataset` or `MemoryBatches`.
     """
     shape = (*preprocessing.size, preprocessing.channels)
     changes = augmentation is not None and augmentation.section.changes_pictures
-    if changes or len(split) * math.prod(shape) * 4 > _MEMORY:
+    if changes or len(split) * math.prod(shape) * 4 > memory:
         return lambda order, epoch=0: batches(split, preprocessing, batch_size, order, augmentation, epoch)
-    with tf.device("CPU:0"):
+    # pipelines run on the CPU; without one, all lies where the model is, and nothing is sent to an accelerator again
+    with nullcontext() if augmentation is None else tf.device("CPU:0"):
         images = tf.concat([images for images, _ in batches(split, preprocessing, 256)], axis=0)
         labels = tf.constant(split.labels)
 
-    def read(order: np.ndarray | None, epoch: int = 0) -> tf.data.Dataset:
-        positions = tf.data.Dataset.from_tensor_slices(np.arange(len(split)) if order is None else order)
+    def read(order: np.ndarray | None, epoch: int = 0) -> MemoryBatches | tf.data.Dataset:
+        order = np.arange(len(split)) if order is None else order
         if augmentation is None:
-            # every stage costs time for each batch, and small networks take little more themselves
-            plain = positions.batch(batch_size).map(lambda index: (tf.gather(images, index), tf.gather(labels, index)))
-            return plain.prefetch(2).with_options(_as_written())
-        gather = positions.batch(batch_size).map(lambda index: (tf.gather(images, index), tf.gather(labels, index), index))
+            return MemoryBatches(images, labels, order, batch_size)
+        rows = tf.data.Dataset.from_tensor_slices(order).batch(batch_size)
+        gather = rows.map(lambda index: (tf.gather(images, index), tf.gather(labels, index), index))
         return _mixed(gather, tf.data.Dataset.from_tensors(tf.constant(epoch, "int64")).repeat(), augmentation)
 
     return read
-
-
-def _as_written() -> tf.data.Options:
-    """Options for a pipeline that has nothing to tune: without a rewrite of its graph, an epoch begins in a third of the time."""
-    options = tf.data.Options()
-    options.autotune.enabled = False
-    options.experimental_optimization.apply_default_optimizations = False
-    return options

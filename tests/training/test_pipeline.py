@@ -65,9 +65,8 @@ def test_batches_are_prepared_and_the_last_one_is_short(data):
 
 
 @pytest.mark.parametrize("memory", [0, 2**30], ids=["prepared anew", "prepared once"])
-def test_a_reader_gives_the_same_batches_from_memory_or_not(memory, data, monkeypatch):
-    monkeypatch.setattr("keras_canon.training.pipeline._MEMORY", memory)
-    read = reader(data.train, PREPROCESSING, 16)
+def test_a_reader_gives_the_same_batches_from_memory_or_not(memory, data):
+    read = reader(data.train, PREPROCESSING, 16, memory=memory)
     for order in (epoch_order(len(data.train), 1, 2)[7:], None):
         expected = batches(data.train, PREPROCESSING, 16, order)
         for found, right in zip(read(order), expected, strict=True):

@@ -1,0 +1,36 @@
+"""Batches of examples in memory: the part of a data set's interface that the training loop uses."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_canon.training.memory_batches import MemoryBatches
+
+
+@pytest.fixture
+def batches():
+    images = tf.reshape(tf.range(11.0), (11, 1, 1, 1))
+    return MemoryBatches(images, tf.range(11, dtype="int64"), np.array([10, 3, 5, 0, 7, 1, 2]), batch_size=3)
+
+
+def rows(batches):
+    return [labels.numpy().tolist() for _, labels in batches]
+
+
+def test_batches_follow_the_order_and_the_last_is_short(batches):
+    assert rows(batches) == [[10, 3, 5], [0, 7, 1], [2]]
+    assert all((images[:, 0, 0, 0] == tf.cast(labels, "float32")).numpy().all() for images, labels in batches)
+
+
+@pytest.mark.parametrize("count", range(5))
+def test_take_and_skip_are_those_of_a_data_set(batches, count):
+    peer = tf.data.Dataset.from_tensor_slices(batches.order).batch(3)
+    for ours, theirs in ((batches.take(count), peer.take(count)), (batches.skip(count), peer.skip(count))):
+        assert rows(ours) == [index.numpy().tolist() for index in theirs]
+        assert len(ours) == ours.cardinality() == int(theirs.cardinality())
+    assert rows(batches.take(2).skip(1)) == rows(batches.skip(1).take(1)) == [[0, 7, 1]]
+
+
+def test_signature_fits_every_batch(batches):
+    for element in batches:
+        assert all(spec.is_compatible_with(value) for spec, value in zip(batches.element_spec, element, strict=True))
