@@ -31,7 +31,8 @@ def load_sequences(
 
     Args:
         name: `rows:fashion_mnist` (any data set of pictures of one shape, row by row), `adding:length=100`, `copying:delay=20`,
-            `parity:length=20`, `text`, `text:PATH`, `text:PATH[window=200]`, `dates` or `gettext:en-fr`.
+            `parity:length=20`, `text`, `text:PATH`, `text:PATH[window=200,state=carried]`, `dates` or `gettext:en-fr`; pairs with
+            `[alphabet=shared]` have one table of characters for both sides.
         seed: decides which examples of the training part become the validation split.
         validation: share of the training part that becomes the validation split, above 0 and below 1; None takes 0.1.
         data_dir: where prepared data lie; None takes the environment's `KERAS_CANON_DATA`, else the default of TFDS.
@@ -100,6 +101,9 @@ def _text(name: str, parsed: DataName, share: float, seed: int, data_dir: str | 
     window = parsed.options.get("window", str(WINDOW))
     if not window.isdecimal() or not _SHORTEST <= int(window) <= _LONGEST:
         raise CanonError(f"window must be a whole number from {_SHORTEST} to {_LONGEST}, got {window!r}.")
+    state = parsed.options.get("state", "zero")
+    if state not in ("zero", "carried"):
+        raise CanonError(f"state must be zero or carried, got {state!r}.")
     arrays, facts = read_source(text_source(parsed.argument), name, data_dir)
     blocks = {part: [block.decode() for block in arrays[part]["text"].tolist()] for part in arrays}
     kept, held_out = _parts(blocks["train"], share, seed)
@@ -117,7 +121,8 @@ def _text(name: str, parsed: DataName, share: float, seed: int, data_dir: str | 
     train, held_out, test = map(split_of, texts)
     facts = {**facts, "seed": seed, "characters": {part: len(text) for part, text in texts.items()}}
     sizes = {"vocabulary_size": len(alphabet)}
-    return SequenceDataset(name, "tokens", alphabet.symbols, (None,), train, held_out, test, facts, sizes=sizes, characters=True)
+    rest: dict[str, Any] = {"facts": facts, "sizes": sizes, "characters": True, "carries": state == "carried"}
+    return SequenceDataset(name, "tokens", alphabet.symbols, (None,), train, held_out, test, **rest)
 
 
 def _pairs(name: str, parsed: DataName, share: float, seed: int, data_dir: str | None) -> SequenceDataset:
@@ -128,7 +133,7 @@ def _pairs(name: str, parsed: DataName, share: float, seed: int, data_dir: str |
     arrays, facts = read_source(source, name, data_dir)
     texts = {part: {side: [text.decode() for text in arrays[part][side].tolist()] for side in ("source", "target")} for part in arrays}
     kept, held_out = _parts(texts["train"]["source"], share, seed)
-    alphabets = [Characters.of([texts["train"][side][place] for place in kept]) for side in ("source", "target")]
+    alphabets = _alphabets(parsed, texts["train"], kept)
     train = _pair_split("train", texts["train"], *alphabets)
     splits = (train.part("train", kept), train.part("validation", held_out), _pair_split("test", texts["test"], *alphabets))
     return SequenceDataset(
@@ -138,11 +143,24 @@ def _pairs(name: str, parsed: DataName, share: float, seed: int, data_dir: str |
         (None,),
         *splits,
         {**facts, "seed": seed},
-        sizes={"source_vocabulary_size": len(alphabets[0]), "target_vocabulary_size": len(alphabets[1])},
+        sizes={"vocabulary_size": len(alphabets[0])}
+        if alphabets[0] is alphabets[1]
+        else {"source_vocabulary_size": len(alphabets[0]), "target_vocabulary_size": len(alphabets[1])},
         source_names=alphabets[0].symbols,
         start_id=START,
         end_id=END,
     )
+
+
+def _alphabets(parsed: DataName, texts: dict[str, list[str]], kept: np.ndarray) -> list[Characters]:
+    """Return the alphabets of source and target, of the training split alone; the same one twice where they share it."""
+    choice = parsed.options.get("alphabet", "separate")
+    if choice not in ("separate", "shared"):
+        raise CanonError(f"alphabet must be shared or separate, got {choice!r}.")
+    sides = [[texts[side][place] for place in kept] for side in ("source", "target")]
+    if choice == "separate":
+        return [Characters.of(side) for side in sides]
+    return [Characters.of(sides[0] + sides[1])] * 2
 
 
 def _pair_split(name: str, texts: dict[str, list[str]], sources: Characters, targets: Characters) -> SequenceSplit:

@@ -12,7 +12,7 @@ DESCRIPTIONS = MappingProxyType(
         "adding": "the sum of two marked numbers of many (Hochreiter and Schmidhuber 1997), e.g. adding:length=100,examples=20000",
         "copying": "symbols to be repeated after a delay (Arjovsky, Shah, Bengio 2016), e.g. copying:delay=20,symbols=10",
         "csv:PATH": "pictures listed in a CSV file with columns file, label and perhaps split, e.g. csv:photos.csv[label=species]",
-        "dates": "dates in twelve forms to be translated to ISO 8601, e.g. dates:examples=12000",
+        "dates": "dates in twelve forms to be translated to ISO 8601, e.g. dates:examples=12000[alphabet=shared]",
         "digits": "1,797 handwritten digits of 8x8 pixels that come with scikit-learn; needs no network",
         "fashion_mnist": "70,000 grey pictures of clothing of 28x28 pixels in 10 classes (Xiao et al. 2017)",
         "folder:PATH": "a folder of pictures, one sub-folder per class, with or without train, validation and test above them",
@@ -21,7 +21,7 @@ DESCRIPTIONS = MappingProxyType(
         "parquet:PATH": "pictures listed in a Parquet file, with the columns of csv:PATH",
         "rows:NAME": "a data set of pictures read row by row, e.g. rows:fashion_mnist",
         "synthetic": "generated stripes in noise for smoke tests, e.g. synthetic:classes=4,size=16,channels=3,examples=400",
-        "text": "the documentation strings of Python's standard library as windows of characters, e.g. text[window=200]",
+        "text": "the documentation strings of Python's standard library as windows of characters, e.g. text[window=200,state=carried]",
         "text:PATH": "any UTF-8 text as windows of characters, e.g. text:book.txt[window=200]",
         "tfds:NAME": "a data set of TensorFlow Datasets with pictures and labels, e.g. tfds:cifar10",
     }
@@ -31,7 +31,8 @@ DESCRIPTIONS = MappingProxyType(
 SUBSET_OPTIONS = ("classes", "per_class")
 FILE_OPTIONS = ("unreadable",)
 COLUMN_OPTIONS = ("file", "label", "split")
-TEXT_OPTIONS = ("window",)
+TEXT_OPTIONS = ("window", "state")
+PAIR_OPTIONS = ("alphabet",)
 SEQUENCES = ("adding", "copying", "dates", "gettext", "parity", "rows", "text")
 _NEEDED = MappingProxyType(
     {
@@ -93,7 +94,7 @@ def is_sequence(name: str) -> bool:
 
 def _options_of(kind: str) -> tuple[str, ...]:
     if kind in SEQUENCES:
-        return TEXT_OPTIONS if kind == "text" else ()
+        return {"text": TEXT_OPTIONS, "dates": PAIR_OPTIONS, "gettext": PAIR_OPTIONS}.get(kind, ())
     of_files = FILE_OPTIONS if kind in {"csv", "folder", "parquet"} else ()
     return (*SUBSET_OPTIONS, *of_files, *(COLUMN_OPTIONS if kind in {"csv", "parquet"} else ()))
 

@@ -195,7 +195,7 @@ def test_pairs_of_messages(tmp_path):
         ("adding:delay=3", "adding takes whole numbers for length, examples, as in adding:length=100, got 'delay=3'"),
         ("copying:delay=0", "delay of a memory task must be 1 to 10000, got 0"),
         ("dates:examples=3", "examples of dates must be 50 to 1000000, got 3"),
-        ("dates[window=3]", "'dates' takes no options in brackets"),
+        ("dates[window=3]", "'dates' takes alphabet in brackets"),
         ("gettext:fr-en", "gettext takes English and one other language"),
         ("text[window=3]", "window must be a whole number from 8 to 4096, got '3'"),
         ("text:/no/such/file", "There is no text file '/no/such/file'"),
@@ -218,3 +218,13 @@ def test_texts_that_cannot_be_read_are_refused(tmp_path):
     (tmp_path / "short.txt").write_text("short\n", encoding="utf-8")
     with pytest.raises(CanonError, match="has 6 characters: give at least 5,120"):
         text_source(str(tmp_path / "short.txt")).splits()
+
+
+def test_pairs_can_share_one_alphabet(data_dir):
+    data = load_sequences("dates:examples=60[alphabet=shared]", data_dir=data_dir)
+    assert data.class_names == data.source_names
+    assert data.sizes == {"vocabulary_size": len(data.class_names)}
+    alphabet = Characters(data.class_names)
+    assert all(symbol in alphabet.symbols for symbol in "JanTue0123456789-")
+    with pytest.raises(CanonError, match="alphabet must be shared or separate, got 'own'"):
+        load_sequences("dates:examples=60[alphabet=own]", data_dir=data_dir)
