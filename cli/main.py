@@ -5,7 +5,24 @@ from typing import Annotated
 
 import typer
 
-from . import compare, demo, doctor, evaluate, explain, export, features, finetune, generate, inspect, models, predict, serve, train, tune
+from . import (
+    compare,
+    demo,
+    doctor,
+    draw,
+    evaluate,
+    explain,
+    export,
+    features,
+    finetune,
+    generate,
+    inspect,
+    models,
+    predict,
+    serve,
+    train,
+    tune,
+)
 from .console import run_command
 
 app = typer.Typer(
@@ -19,6 +36,7 @@ app = typer.Typer(
 app.command("list")(models.list_command)
 app.command("info")(models.info_command)
 app.command("demo")(demo.demo)
+app.command("draw")(draw.draw)
 app.command("train")(train.train)
 app.command("finetune")(finetune.finetune)
 app.command("tune")(tune.tune)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from .beams import Beams, beam_search
     from .complexity import Complexity, measure, multiply_adds
     from .decoding import decode_image
+    from .drawing import draw
     from .explain import IntegratedGradients, attention_maps, attention_rollout, grad_cam, integrated_gradients
     from .feature_maps import features
     from .generation import Generation, Generator, generate
@@ -58,6 +59,7 @@ __all__ = [
     "create",
     "decode",
     "decode_image",
+    "draw",
     "encoder_model",
     "features",
     "generate",
@@ -100,6 +102,7 @@ _HOMES = {
     "class_names": "labels",
     "decode": "labels",
     "decode_image": "decoding",
+    "draw": "drawing",
     "encoder_model": "stepping",
     "features": "feature_maps",
     "generate": "generation",
