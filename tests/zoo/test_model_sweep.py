@@ -1,6 +1,7 @@
 """What must hold for every image classifier of the registry.
 
-By default the smallest row of each family is swept, which keeps the suite short; `-m slow` sweeps all the others.
+By default the smallest row of each family is swept, which keeps the suite short, and the parts that cost the most on one row of
+each kind of network; `-m slow` sweeps all the others.
 """
 
 import importlib.util
@@ -10,7 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from checks.models import check_model, save_for_serving
+from checks.models import CHECKS, PARTS, check_model, save_for_serving
 
 from keras_canon import zoo
 
@@ -44,12 +45,13 @@ def representatives() -> set[str]:
 DEFAULT = representatives()
 
 
-def marked(name: str) -> list:
-    return [] if name in DEFAULT else [pytest.mark.slow]
+# plain, residual, gated, squeezed and depthwise, of parallel branches, densely connected, of attention
+KINDS = {"lenet5", "resnet20", "highway_conv10_16", "mobilenet_v3_small", "squeezenet1_1", "densenet_bc100_12", "vit_tiny_16"}
+DEAR = {"overfit", "replicas"}
 
 
-def parameters(items, name_of=lambda item: item) -> list:
-    return [pytest.param(item, id=name_of(item), marks=marked(name_of(item))) for item in items]
+def parameters(items, name_of=lambda item: item, default=DEFAULT) -> list:
+    return [pytest.param(item, id=name_of(item), marks=[] if name_of(item) in default else [pytest.mark.slow]) for item in items]
 
 
 def test_every_model_is_in_the_sweep_once():
@@ -70,12 +72,22 @@ def test_sizes_are_those_of_the_row(name):
 
 @pytest.mark.parametrize("case", parameters(CASES, lambda case: case.name))
 def test_model(case, tmp_path):
-    check_model(case, tmp_path)
+    check_model(case, tmp_path, set(CHECKS) - DEAR)
 
 
-@pytest.mark.parametrize(
-    "names", [pytest.param(DEFAULT, id="default"), pytest.param(set(NAMES) - DEFAULT, id="rest", marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize("case", parameters(CASES, lambda case: case.name, KINDS))
+def test_model_in_training_and_on_replicas(case, tmp_path):
+    check_model(case, tmp_path, DEAR)
+
+
+def test_what_is_left_to_the_marker():
+    """Nothing is left out of both: every part is a part of a test over all rows, and by default every family is in one of them."""
+    assert KINDS <= DEFAULT
+    assert set(CHECKS) | {"saved_model"} == set(PARTS)
+    print(f"by default {sorted(DEAR)} and saved_model run on {sorted(KINDS)}, all else on {sorted(DEFAULT)}; -m slow runs all on all")
+
+
+@pytest.mark.parametrize("names", [pytest.param(KINDS, id="default"), pytest.param(set(NAMES) - KINDS, id="rest", marks=pytest.mark.slow)])
 def test_saved_models_answer_without_the_package(names, tmp_path):
     cases = [case for case in CASES if case.name in names and "saved_model" not in case.without]
     for case in cases:
