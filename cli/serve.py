@@ -37,13 +37,14 @@ def serve(
         _write_files(emit, directory, out, max_batch, max_wait_ms)
         return
     token, labels = _read_token(token_file), parse_labels(label or [])
-    from ..serving.memory import share_arenas
+    from ..serving.memory import settle_process, share_arenas
 
     share_arenas()
     load_tensorflow()
     from ..serving import Limits, Server
     from ..serving.server import curl_example
 
+    settle_process()
     limits = Limits(
         max_body_mb=max_body_mb,
         max_rows=max_rows,

@@ -1,5 +1,6 @@
 """The models that a server offers: the newest versions under one folder, swapped while requests go on."""
 
+import weakref
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -69,6 +70,7 @@ class Catalogue:
         self._seen: dict[Key, Fingerprint] = {}
         self._missing: set[Key] = set()
         self._loading: Key | None = None
+        self._going: list[weakref.ref[Served]] = []
         self.scan(settled=False)
         if not self.models:
             reasons = [failed.reason for failed in self._failed.values()]
@@ -145,6 +147,7 @@ class Catalogue:
                 wanted[name] = kept
                 self._publish({**self.models, name: kept})
         self._publish(wanted)
+        self._release()
 
     def _choose(self, name: str, folders: dict[int, Path], gone: set[Key], settled: bool) -> dict[int, Served]:
         """Return the versions of a model to serve, loading those that are new."""
@@ -187,10 +190,15 @@ class Catalogue:
         kept = {(name, version) for name, versions in models.items() for version in versions}
         dropped = [key for key in self._loaded if key not in kept]
         for key in dropped:
-            del self._loaded[key]
+            self._going.append(weakref.ref(self._loaded.pop(key).served))
             self._tell("no longer served", *key, "")
-        if dropped:
+
+    def _release(self) -> None:
+        """Give back the memory of the versions that were let go, each once the last request that holds it has its answer."""
+        held = [version for version in self._going if version() is not None]
+        if len(held) < len(self._going):
             forget_version()
+        self._going = held
 
     def _versions(self, name: str) -> dict[int, Served]:
         models = self.models

@@ -8,9 +8,18 @@ _M_ARENA_MAX = -8  # of <malloc.h>
 
 
 def forget_version() -> None:
-    """Free what a version that was let go has left: a loaded SavedModel is full of reference cycles."""
+    """Free what a version that nobody holds any more has left: a loaded SavedModel is full of reference cycles."""
     gc.collect()
     trim_memory()
+
+
+def settle_process() -> None:
+    """Spare what has been imported so far from every later search for reference cycles: TensorFlow brings half a million objects.
+
+    It is for a process that does nothing but serve, and has to come before models are loaded, for what is spared stays for ever.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 def trim_memory() -> None:
