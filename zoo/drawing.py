@@ -86,13 +86,13 @@ def _calls(model: keras.Model) -> list[Box]:
     sources: dict[tuple[int, int], tuple[int, ...]] = {}
     masks: dict[tuple[int, int], bool] = {}
 
-    def visit(tensor) -> tuple[int, int]:
+    def _visit(tensor) -> tuple[int, int]:
         operation, index, _ = tensor._keras_history
         key = (id(operation), index)
         if key in sources:
             return key
         node = operation._inbound_nodes[index]
-        before = [visit(item) for item in node.input_tensors]
+        before = [_visit(item) for item in node.input_tensors]
         real = [item for item in before if not masks[item]]
         masks[key] = type(operation).__name__ in _MASKS or (bool(before) and not real)
         origins = tuple(dict.fromkeys(number for item in real for number in sources[item]))
@@ -103,7 +103,7 @@ def _calls(model: keras.Model) -> list[Box]:
         return key
 
     for tensor in model.outputs:
-        visit(tensor)
+        _visit(tensor)
     return [box for box in found.values() if box is not None]
 
 
