@@ -36,11 +36,17 @@ def flip_and_crop(images: tf.Tensor, draws: Draws, stream: int, flips: tuple[boo
         padding: padding of each side, from which the old size is cut; 0 for none.
         fill: what padding holds: "zeros" or "reflect".
     """
+    if not padding:
+        # the same pixels, without the arithmetic of a map
+        for axis, flip in enumerate(flips):
+            if flip:
+                images = tf.where(draws.chance(stream + axis)[:, None, None, None], tf.reverse(images, [2 - axis]), images)
+        return images
     zero = tf.zeros(tf.shape(images)[:1], "float32")
     columns = []
     for axis, (flip, length) in enumerate(zip(flips, (tf.shape(images)[2], tf.shape(images)[1]), strict=True)):
         mirrored = draws.chance(stream + axis) if flip else tf.zeros_like(zero, "bool")
-        shift = tf.cast(draws.integer(stream + 2 + axis, 2 * padding + 1) - padding, "float32") if padding else zero
+        shift = tf.cast(draws.integer(stream + 2 + axis, 2 * padding + 1) - padding, "float32")
         last = tf.cast(length, "float32") - 1.0
         columns.append((tf.where(mirrored, -1.0, 1.0), tf.where(mirrored, last - shift, shift)))
     (scale_x, shift_x), (scale_y, shift_y) = columns

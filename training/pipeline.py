@@ -1,5 +1,6 @@
 """From a split to batches that a model takes."""
 
+import functools
 import math
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -8,7 +9,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from ..zoo.preprocessing import apply_preprocessing
+from ..zoo.preprocessing import apply_preprocessing, preprocessing_for
 from ..zoo.records import Preprocessing
 from .augmentation import Augmentation
 from .data import Dataset, SequenceDataset, Split, load, load_sequences
@@ -62,10 +63,13 @@ def batches(
     """
     # an element, not a constant of the graph: one trace serves all epochs
     numbers = tf.data.Dataset.from_tensors(tf.constant(epoch, "int64")).repeat()
+    whole = split.store.image_shape is not None
+    in_arrays = split.store.image_shape if split.store.reads_batches else None
+    apply = functools.partial(apply_preprocessing, preprocessing=preprocessing)
+    apply = apply if in_arrays is None else preprocessing_for(in_arrays, preprocessing)
 
     def prepare(images, index, epoch):
-        images = images if augmentation is None else augmentation.pictures(images, index, epoch)
-        return apply_preprocessing(images, preprocessing)
+        return apply(images if augmentation is None else augmentation.pictures(images, index, epoch))
 
     def prepare_batch(example, epoch):
         return prepare(example["image"], example["index"], epoch), example["label"], example["index"]
@@ -73,7 +77,6 @@ def batches(
     def prepare_one(example, epoch):
         return prepare(example["image"][None], example["index"][None], epoch)[0], example["label"], example["index"]
 
-    whole = split.store.image_shape is not None
     elements = tf.data.Dataset.zip(split.dataset(order, batch_size) if whole else split.dataset(order), numbers)
     elements = elements.map(prepare_batch if whole else prepare_one, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
     return _mixed(elements if whole else elements.batch(batch_size), numbers, augmentation)

@@ -1,7 +1,8 @@
 """Preprocessing of images, in one function of TensorFlow ops that training, `predict` and the exported `bytes` signature share."""
 
+import functools
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -25,8 +26,46 @@ def apply_preprocessing(images: tf.Tensor, preprocessing: Preprocessing) -> tf.T
     Returns:
         float32 tensor (..., size[0], size[1], channels).
     """
+    return _apply(images, preprocessing, _resize)
+
+
+def preprocessing_for(shape: tuple[int, int, int], preprocessing: Preprocessing) -> Callable[[tf.Tensor], tf.Tensor]:
+    """Return `apply_preprocessing` for batches of pictures of one shape, which resizes them by two matrix products.
+
+    A resize is linear in the pixels, and works on rows and columns one after the other. For small pictures the products are some
+    twenty times as fast as TensorFlow's operation; their sums are rounded in another order, which moves values by 1e-6 of their range.
+
+    Args:
+        shape: (H, W, C) of the pictures.
+        preprocessing: the record.
+
+    Returns:
+        a function from (B, H, W, C) to float32 (B, size[0], size[1], channels).
+    """
+    rows, columns = _resize_matrices(*shape[:2], preprocessing)
+    unchanged = np.array_equal(rows, np.eye(shape[0])) and np.array_equal(columns, np.eye(shape[1]))
+
+    def resize(images: tf.Tensor, preprocessing: Preprocessing) -> tf.Tensor:
+        if unchanged:
+            return images
+        return tf.einsum("yh,bhxc->byxc", rows, tf.einsum("bhwc,xw->bhxc", images, columns))
+
+    return lambda images: _apply(images, preprocessing, resize)
+
+
+@functools.lru_cache(maxsize=32)
+def _resize_matrices(height: int, width: int, preprocessing: Preprocessing) -> tuple[np.ndarray, np.ndarray]:
+    """Return what resizes rows, (size[0], height), and columns, (size[1], width)."""
+    with tf.init_scope(), tf.device("CPU:0"):
+        # pictures with ones in a single row (column) each, looked at in the middle, where no padding is
+        rows = _resize(tf.eye(height)[:, :, None, None] * tf.ones((width, 1)), preprocessing)
+        columns = _resize(tf.eye(width)[:, None, :, None] * tf.ones((height, 1, 1)), preprocessing)
+    return rows.numpy()[:, :, preprocessing.size[1] // 2, 0].T, columns.numpy()[:, preprocessing.size[0] // 2, :, 0].T
+
+
+def _apply(images: tf.Tensor, preprocessing: Preprocessing, resize: Callable[[tf.Tensor, Preprocessing], tf.Tensor]) -> tf.Tensor:
     images = _convert_channels(tf.cast(images, "float32"), preprocessing.channels)
-    images = _resize(images, preprocessing)
+    images = resize(images, preprocessing)
     if preprocessing.channel_order == "bgr":
         images = tf.reverse(images, axis=[-1])
     mean = np.asarray(preprocessing.mean, "float32")

@@ -22,6 +22,13 @@ def test_batches_follow_the_order_and_the_last_is_short(batches):
     assert all((images[:, 0, 0, 0] == tf.cast(labels, "float32")).numpy().all() for images, labels in batches)
 
 
+@pytest.mark.parametrize("together", [1, 12, 24, 10**6])
+def test_batches_are_the_same_however_many_are_taken_at_once(batches, together, monkeypatch):
+    monkeypatch.setattr("keras_canon.training.memory_batches._TOGETHER", together)
+    assert rows(batches) == [[10, 3, 5], [0, 7, 1], [2]]
+    assert rows(batches.take(2)) == [[10, 3, 5], [0, 7, 1]]
+
+
 @pytest.mark.parametrize("count", range(5))
 def test_take_and_skip_are_those_of_a_data_set(batches, count):
     peer = tf.data.Dataset.from_tensor_slices(batches.order).batch(3)

@@ -9,6 +9,7 @@ from PIL import Image
 
 from keras_canon import zoo
 from keras_canon.zoo import Preprocessing, apply_preprocessing
+from keras_canon.zoo.preprocessing import preprocessing_for
 
 
 def encode(image: np.ndarray, kind: str) -> bytes:
@@ -69,6 +70,17 @@ def test_resize_rules_against_pillow(photograph, resize, size):
         expected = np.pad(expected, ((top, height - shape[0] - top), (left, width - shape[1] - left), (0, 0)))
     assert found.shape == (*size, 3)
     assert np.abs(found - expected).max() <= 1.01, "Pillow rounds to whole levels"
+
+
+@pytest.mark.parametrize("resize", ["squash", "crop", "pad"])
+@pytest.mark.parametrize("shape", [(28, 28, 1), (32, 24, 3), (40, 40, 1), (9, 31, 3)])
+@pytest.mark.parametrize(
+    ("size", "interpolation", "fraction"), [((28, 28), "bilinear", 1.0), ((40, 36), "bicubic", 0.875), ((20, 20), "nearest", 0.8)]
+)
+def test_a_resize_by_matrix_products_is_the_resize(resize, shape, size, interpolation, fraction):
+    record = Preprocessing(size=size, resize=resize, interpolation=interpolation, fraction=fraction, scale=1 / 255, channels=shape[2])
+    images = np.random.default_rng(0).integers(0, 256, (3, *shape), dtype="uint8")
+    np.testing.assert_allclose(preprocessing_for(shape, record)(images), apply_preprocessing(images, record), atol=2e-6)
 
 
 def test_channels_are_converted(photograph):
