@@ -118,9 +118,15 @@ def _published(record: WeightsRecord) -> list[tuple[str, str]]:
     algorithm = record.hash.partition(":")[0]
     checked = f"{algorithm} checked" if algorithm else "its publisher lists no hash: the first download tells its sha256"
     accuracy = f", top-1 {record.accuracy:.4g} on {record.dataset}" if record.accuracy is not None else ""
+    made = record.training
+    trained = f"{made.command} ({made.epochs} epochs, {made.minutes:.3g} minutes on {made.hardware}, {made.date})" if made else ""
+    network = [f"input {record.input_shape}"] if record.input_shape else []
+    network += [f"{key} {value}" for key, value in record.overrides.items()]
     return [
         ("weights", f"{record.tag} ({record.licence}{accuracy}; {checked})"),
         ("", record.url),
+        *([("", f"of the network with {', '.join(network)}")] if network else []),
+        *([("", f"made by {trained}")] if trained else []),
         *([("", f"input {_preparation(record.preprocessing)}")] if record.preprocessing else []),
     ]
 

@@ -11,7 +11,7 @@ from ..zoo import info
 from ..zoo.model import Model
 from .data.names import parse_name
 from .evaluation import load_trained
-from .finetuning_weights import default_weights, find_weights, record_of
+from .finetuning_weights import StartingPoint, default_weights, find_weights, record_of
 from .pipeline import load_data
 from .recipe import change_recipe
 from .running import RunResult, run
@@ -90,7 +90,7 @@ def finetune_recipe(
     if source is not None:
         found = find_weights(source, section.name)
         digest = None if found.published else found.sha256
-        section = _with_size_of(section, found.path)
+        section = _with_size_of(section, found)
     data_section = DataSection(name=data_name)
     examples = len(load_data(data_section).train)
     transfer = TransferSection(weights=source, sha256=digest, method="staged" if source else "scratch").filled(_EPOCHS)
@@ -129,9 +129,9 @@ def _model_section(model: Model | str | Path, out: str | Path | None) -> tuple[M
     return ModelSection(text), None
 
 
-def _with_size_of(section: ModelSection, path: Path) -> ModelSection:
+def _with_size_of(section: ModelSection, found: StartingPoint) -> ModelSection:
     """Return the section with the input shape and the overrides of weights that know them."""
-    record = record_of(path)
+    record = record_of(found, section.name)
     if record is None or record.variant != section.name:
         return section
     return ModelSection(section.name, tuple(size or 0 for size in record.input_shape), dict(record.overrides))

@@ -113,9 +113,21 @@ def start_from_weights(model: Model, section: TransferSection) -> tuple[Model, L
     return model, report
 
 
-def record_of(path: Path) -> ModelRecord | None:
-    """Return the record that a .keras file of ours carries, None for any other file."""
-    return getattr(load_model(path), "_record", None) if path.suffix == ".keras" else None
+def record_of(point: StartingPoint, name: str) -> ModelRecord | None:
+    """Return the record of the network that weights are of: a .keras file of ours carries it, and published weights have one.
+
+    Args:
+        point: the weights.
+        name: the variant that published weights are of.
+
+    Returns:
+        None where the weights do not say.
+    """
+    published = point.published
+    if published is not None:
+        shape = published.input_shape or info(name).input_shape
+        return ModelRecord(name, dict(published.overrides), shape) if published.input_shape or published.overrides else None
+    return getattr(load_model(point.path), "_record", None) if point.path.suffix == ".keras" else None
 
 
 def _with_dropout(model: Model, rate: float) -> Model:

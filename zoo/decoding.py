@@ -10,7 +10,7 @@ from .orientation import exif_orientation, turn_upright
 
 _BMP_HEADER = 54  # bytes: 14 of the file's header and 40 of the oldest header of an image that still occurs
 _WEBP_HEADER, _WEBP_FLAGS = 30, 20  # the flags of an extended WebP: 2 animation, 16 transparency
-_JPEG, _RIFF, _BMP = b"\xff\xd8\xff", b"RIFF", b"BM"
+_JPEG, _RIFF, _BMP, _EXIF = b"\xff\xd8\xff", b"RIFF", b"BM", b"Exif\0\0"
 
 
 def decode_image(encoded: tf.Tensor) -> tf.Tensor:
@@ -55,6 +55,34 @@ def compiled_decoder() -> Callable[[tf.Tensor], tf.Tensor]:
     with tf.init_scope():  # also where the first call comes from a pipeline that is being traced
         signature = [tf.TensorSpec((), "string")]
         return tf.function(decode_image, input_signature=signature, autograph=False).get_concrete_function()
+
+
+def picture_size(content: bytes) -> tuple[int, int]:
+    """Return the height and width of the picture that `decode_image` gives, or raise what it raises, in a third of the time for a JPEG.
+
+    A JPEG is unpacked to an eighth of its size: all of the file is read and checked, and few pixels are computed.
+    """
+    if not content.startswith(_JPEG):
+        height, width, _ = compiled_decoder()(tf.constant(content)).shape
+        return height, width
+    tf.io.decode_jpeg(content, channels=3, ratio=8)
+    height, width, _ = tf.io.extract_jpeg_shape(content).numpy().tolist()
+    # a search in bytes takes no time, and the walk through the segments as long as a small picture
+    is_turned = _EXIF in content and _compiled_orientation()(tf.constant(content)) >= 5
+    return (width, height) if is_turned else (height, width)
+
+
+@cache
+def _compiled_orientation() -> Callable[[tf.Tensor], tf.Tensor]:
+    with tf.init_scope():
+        signature = [tf.TensorSpec((), "string")]
+        return tf.function(exif_orientation, input_signature=signature, autograph=False).get_concrete_function()
+
+
+def prepare_picture_size() -> None:
+    """Trace what `picture_size` needs: before threads call it, each of which would trace it too."""
+    compiled_decoder()
+    _compiled_orientation()
 
 
 def decoding_problem(error: tf.errors.OpError) -> str:

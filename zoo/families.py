@@ -8,7 +8,7 @@ from typing import Any
 
 from .conversion import Conversion
 from .fields import read_fields
-from .records import ModelInfo, Paper, Preprocessing, WeightsFormat, WeightsRecord
+from .records import ModelInfo, Paper, Preprocessing, WeightsFormat, WeightsRecord, WeightsTraining
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,10 @@ class _Weights:
     accuracy: float | None = None
     dataset: str = ""
     labels: str = ""
+    input_shape: tuple[int, ...] = ()
+    overrides: dict[str, Any] = field(default_factory=dict)
+    num_classes: int | None = None
+    training: WeightsTraining | None = None
 
 
 @dataclass(frozen=True)
@@ -105,5 +109,6 @@ def _info(name: str, row: _Variant, family: _Family, stem: str, module: str) -> 
 
 
 def _weights(published: _Weights, family: _Family, input_shape: tuple[int, ...]) -> WeightsRecord:
-    preprocessing = family.preprocessing[published.preprocessing].fitted(input_shape) if published.preprocessing else None
+    shape = published.input_shape or input_shape
+    preprocessing = family.preprocessing[published.preprocessing].fitted(shape) if published.preprocessing else None
     return WeightsRecord(**{**vars(published), "preprocessing": preprocessing})

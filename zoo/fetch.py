@@ -19,6 +19,7 @@ from .errors import CanonError
 from .records import WeightsRecord
 
 HUB = "hf://"
+PACKAGE = "package://"
 TIMEOUT = 30.0
 _CHUNK = 1 << 20
 
@@ -37,10 +38,10 @@ def cached_path(url: str) -> Path:
 def fetch(record: WeightsRecord, variant: str) -> Path:
     """Return the weight file of a record, out of the cache or from its address.
 
-    A file on the Hugging Face hub comes through `huggingface_hub` and its cache where that is installed, else by plain download.
-    A record without a hash is not taken silently: when its file first comes, a warning tells the sha256 that was found, which is
-    written beside it (FILE.sha256), and a file that changes later is refused. Weight files hold arrays only, so a wrong one can
-    give wrong answers but cannot run code.
+    A file that ships with this package is where it is. One on the Hugging Face hub comes through `huggingface_hub` and its cache
+    where that is installed, else by plain download. A record without a hash is not taken silently: when its file first comes, a
+    warning tells the sha256 that was found, which is written beside it (FILE.sha256), and a file that changes later is refused.
+    Weight files hold arrays only, so a wrong one can give wrong answers but cannot run code.
 
     Args:
         record: what to fetch.
@@ -53,6 +54,8 @@ def fetch(record: WeightsRecord, variant: str) -> Path:
         CanonError: when the file cannot be fetched, is cut short, or has another hash; what was fetched is then removed, so that
             trying again starts afresh.
     """
+    if record.url.startswith(PACKAGE):
+        return _shipped(record, variant)
     kept = cached_path(record.url)
     if kept.is_file():
         if _fault(kept, kept, record) is None:
@@ -70,6 +73,14 @@ def fetch(record: WeightsRecord, variant: str) -> Path:
     if fault is not None:
         raise CanonError(f"The file of the weights {record.tag!r} of {variant!r} from {record.url} {fault}: it was removed, so try again.")
     _note_unverified(path, kept, record, variant)
+    return path
+
+
+def _shipped(record: WeightsRecord, variant: str) -> Path:
+    path = Path(__file__).parent / "weights" / record.url.removeprefix(PACKAGE)
+    fault = _fault(path, path, record) if path.is_file() else "is missing"
+    if fault is not None:
+        raise CanonError(f"The file {path.name!r} of the weights {record.tag!r} of {variant!r} {fault}: install keras-canon again.")
     return path
 
 

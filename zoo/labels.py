@@ -14,7 +14,8 @@ def class_names(name: str) -> tuple[str, ...]:
     """Return a list of class names, in the order of the logits of the networks trained on it.
 
     Args:
-        name: "imagenet" for the 1,000 classes of the ILSVRC 2012 challenge, sorted by their WordNet numbers.
+        name: "imagenet" for the 1,000 classes of the ILSVRC 2012 challenge, sorted by their WordNet numbers; "fashion_mnist" for
+            the 10 of Fashion-MNIST.
 
     Raises:
         CanonError: for a list that does not exist.

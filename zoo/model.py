@@ -14,6 +14,7 @@ from .errors import CanonError
 from .fields import read_fields
 from .initializers import FanInNormal
 from .records import ModelRecord, Preprocessing
+from .safetensors_file import write_safetensors
 
 VARIANT_ATTRIBUTE = "keras_canon_variant"  # of a .weights.h5 file
 
@@ -60,7 +61,15 @@ class Model(keras.Model):
         self._record = dataclasses.replace(self.record, **{key: value for key, value in changes.items() if value is not None})
 
     def save_weights(self, filepath, overwrite: bool = True, max_shard_size: float | None = None) -> None:
-        """Save the weights as `keras.Model` does, and in a `.weights.h5` file also the variant that they are of."""
+        """Save the weights with the variant that they are of: as `keras.Model` does to `.weights.h5`, or to `.safetensors`.
+
+        A `.safetensors` file holds each array under the path of its variable, so that any program can read it.
+        """
+        if str(filepath).endswith(".safetensors"):
+            if not overwrite and Path(filepath).exists():
+                raise CanonError(f"There is a file {str(filepath)!r} already: name another, or give overwrite=True.")
+            write_safetensors(Path(filepath), self.weights, self.record.variant)
+            return
         super().save_weights(filepath, overwrite=overwrite, max_shard_size=max_shard_size)
         if self._record is not None and str(filepath).endswith(".weights.h5") and Path(filepath).is_file():
             with h5py.File(filepath, "a") as file:

@@ -76,12 +76,34 @@ WeightsFormat = Literal["canon", "keras_applications", "torchvision", "huggingfa
 
 
 @dataclass(frozen=True)
+class WeightsTraining:
+    """How weights that this project ships were made.
+
+    Args:
+        command: makes them again.
+        date: day of the run, as 2026-11-29.
+        seed: its `train.seed`.
+        epochs: that were trained.
+        minutes: that it took.
+        hardware: on what.
+    """
+
+    command: str
+    date: str
+    seed: int
+    epochs: int
+    minutes: float
+    hardware: str
+
+
+@dataclass(frozen=True)
 class WeightsRecord:
     """Published weights of a variant: where they are, what they are, what was measured with them.
 
     Args:
         tag: the name that `zoo.create(..., weights=tag)` takes.
-        url: where the file is fetched from: an address, or hf://OWNER/REPOSITORY/FILE for the Hugging Face hub.
+        url: where the file is fetched from: an address, hf://OWNER/REPOSITORY/FILE for the Hugging Face hub, or package://FILE for
+            a file that comes with this package.
         hash: "sha256:..." or "md5:..." of the file as its publisher lists it; "" where the publisher lists none and this project
             could not fetch the file: then `fetch` tells the file's sha256 when it first comes, and holds it to that from then on.
         licence: SPDX name.
@@ -93,6 +115,10 @@ class WeightsRecord:
         accuracy: top-1 accuracy, measured by this project, or None where it could not be measured.
         dataset: what the accuracy was measured on.
         labels: name of the class list, as `zoo.class_names` takes it.
+        input_shape: of the network that the weights are of; empty for the variant's own.
+        overrides: of the variant's config in that network; `zoo.create` takes them over.
+        num_classes: of that network; None for the variant's own.
+        training: how this project made them; None for weights of others.
     """
 
     tag: str
@@ -106,6 +132,10 @@ class WeightsRecord:
     accuracy: float | None = None
     dataset: str = ""
     labels: str = ""
+    input_shape: tuple[int, ...] = ()
+    overrides: Mapping[str, Any] = field(default_factory=dict)
+    num_classes: int | None = None
+    training: WeightsTraining | None = None
 
     def __post_init__(self):
         algorithm, _, digest = self.hash.partition(":")

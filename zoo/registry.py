@@ -77,9 +77,9 @@ def create(
         weights: tag of published weights (`info(name).weights`), or the path of a weight file that `load_weights` takes, or None
             for random ones. Where `num_classes` differs from theirs the head stays random; a first layer with another number of
             input channels, and a position table for another image size, are adapted as `load_weights` says.
-        num_classes: number of classes; None for the paper's, 0 for the pooled features without a head.
-        input_shape: input shape without the batch axis; None for the paper's.
-        overrides: changes to the family's config, such as {"dropout": 0.2}.
+        num_classes: number of classes; None for the paper's, or those of the weights, 0 for the pooled features without a head.
+        input_shape: input shape without the batch axis; None for the paper's, or that of the weights.
+        overrides: changes to the family's config, such as {"dropout": 0.2}, on top of those that the weights were trained with.
 
     Returns:
         a functional `zoo.Model` whose last layer `logits` has no softmax.
@@ -92,9 +92,12 @@ def create(
     published = _published(row, weights)
     builder = _builder(row)
     config_class = get_type_hints(builder)["config"]
-    config = read_fields(config_class, {**row.config, **(overrides or {})}, f"the overrides of {name!r}")
-    shape = tuple(row.input_shape if input_shape is None else input_shape)
-    classes = row.num_classes if num_classes is None else num_classes
+    overrides = {**(published.overrides if published else {}), **(overrides or {})}
+    config = read_fields(config_class, {**row.config, **overrides}, f"the overrides of {name!r}")
+    own_shape = published.input_shape if published and published.input_shape else row.input_shape
+    shape = tuple(own_shape if input_shape is None else input_shape)
+    own_classes = row.num_classes if published is None or published.num_classes is None else published.num_classes
+    classes = own_classes if num_classes is None else num_classes
     if isinstance(classes, bool) or not isinstance(classes, int) or classes < 0:
         raise CanonError(f"num_classes must be an integer of at least 0, got {num_classes!r}.")
     try:
@@ -104,7 +107,7 @@ def create(
         raise CanonError(f"{name!r} cannot be built with input_shape={shape}, num_classes={classes}: {first}") from error
     record = ModelRecord(
         variant=name,
-        overrides=dict(overrides or {}),
+        overrides=overrides,
         input_shape=shape,
         num_classes=classes,
         preprocessing=row.preprocessing.fitted(shape) if row.preprocessing else None,

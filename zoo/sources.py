@@ -7,13 +7,12 @@ from pathlib import Path
 import h5py
 import keras
 import numpy as np
-from safetensors import SafetensorError
-from safetensors.numpy import load_file
 
 from .applications import read_application_file
 from .errors import CanonError
 from .model import VARIANT_ATTRIBUTE, Model, load_model
 from .records import ModelRecord
+from .safetensors_file import read_safetensors
 
 PICKLES = {".pt", ".pth", ".bin", ".pkl", ".ckpt"}
 
@@ -24,7 +23,7 @@ class Source:
 
     Args:
         arrays: name -> array.
-        format: format of the names; "" for a mapping or a .safetensors file, whose names alone do not tell.
+        format: format of the names; "" for a mapping or a .safetensors file from elsewhere, whose names alone do not tell.
         origin: how to name the source in a model's record.
         variant: the variant of the zoo that the arrays are of, "" when the source does not say.
         record: of the zoo model that the arrays are of, when the source carries it.
@@ -59,7 +58,8 @@ def read_source(source, model: Model) -> Source:
     if path.suffix in PICKLES:
         raise CanonError(f"{str(path)!r} is a pickle, which can run code when opened: convert it to .safetensors and load that.")
     if path.suffix == ".safetensors":
-        return Source(_read_safetensors(path), "", str(path))
+        arrays, variant = read_safetensors(path)
+        return Source(dict(arrays), "canon" if variant else "", str(path), variant)
     if path.suffix == ".keras":
         return _read_model(load_model(path), str(path))
     if path.name.endswith(".weights.h5"):
@@ -90,13 +90,6 @@ def _array(name: str, value) -> np.ndarray:
     if array.dtype.kind not in "fiub":
         raise CanonError(f"The weight {name!r} is no array of numbers, but {type(value).__name__}.")
     return array
-
-
-def _read_safetensors(path: Path) -> dict[str, np.ndarray]:
-    try:
-        return load_file(path)
-    except (SafetensorError, OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise CanonError(f"{str(path)!r} is damaged or no .safetensors file of NumPy types ({error}): fetch it again.") from error
 
 
 def _read_weights_file(path: Path, model: Model) -> Source:

@@ -52,7 +52,7 @@ def test_from_a_file_to_a_run(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "match"),
     [
-        (["lenet5_modern", "--data", DATA], r"No weights are published for 'lenet5_modern'.*--from-scratch"),
+        (["resnet32", "--data", DATA], r"No weights are published for 'resnet32'.*--from-scratch"),
         (["lenet5_moderne", "--data", DATA], "'lenet5_modern'"),
         (["lenet5_modern", "--data", "absent/", "--from-scratch"], "There is no folder"),
         (["lenet5_modern", "--data", DATA, "--weights", "absent.keras"], "There are no weights 'absent.keras'"),

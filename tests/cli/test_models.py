@@ -26,7 +26,7 @@ def test_list_pretrained():
     names = [line.split()[0] for line in run("list", "--pretrained").splitlines()[1:]]
     assert names == zoo.list_models(pretrained=True)
     assert "resnet50" in names
-    assert "lenet5" not in names
+    assert "resnet32" not in names
 
 
 def test_card():
@@ -34,7 +34,7 @@ def test_card():
     for text in ("arxiv.org/abs/1512.03385", "25,557,032 trainable", "conv5 (B, 7, 7, 2048)", "imagenet (MIT; md5 checked)", "bgr"):
         assert text in " ".join(card.split())
     assert 'zoo.create("resnet50", weights="imagenet", num_classes=1000)' in card
-    assert "none published" in run("info", "lenet5")
+    assert "none published" in run("info", "resnet32")
     assert "its publisher lists no hash" in " ".join(run("info", "mobilenet_v2").split())
 
 

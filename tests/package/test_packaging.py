@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 FOLDERS = PROJECT["tool"]["setuptools"]["package-dir"]
-DATA = (".py", ".toml", ".typed", ".txt", ".html", ".js", ".css", ".json", ".h5", ".keras")
+DATA = (".py", ".toml", ".typed", ".txt", ".html", ".js", ".css", ".json", ".h5", ".keras", ".safetensors")
 
 
 def tree_files(root: Path) -> set[str]:

@@ -179,8 +179,8 @@ def test_comparison_on_the_same_split(base, tmp_path):
 
 
 def test_without_weights_it_refuses_and_says_what_to_do(tmp_path):
-    with pytest.raises(CanonError, match=r"No weights are published for 'resnet20'.*--weights.*--from-scratch") as caught:
-        tune("resnet20", DATA, tmp_path / "run")
+    with pytest.raises(CanonError, match=r"No weights are published for 'resnet32'.*--weights.*--from-scratch") as caught:
+        tune("resnet32", DATA, tmp_path / "run")
     assert "\n" not in str(caught.value)
     assert not (tmp_path / "run").exists()
 

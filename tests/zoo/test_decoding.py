@@ -8,7 +8,7 @@ import tensorflow as tf
 from PIL import Image, ImageOps
 
 from keras_canon.zoo import CanonError, Preprocessing, apply_preprocessing, decode_image
-from keras_canon.zoo.decoding import compiled_decoder, decoding_problem
+from keras_canon.zoo.decoding import compiled_decoder, decoding_problem, picture_size
 
 ROWS, COLUMNS = np.mgrid[:37, :53]
 SMOOTH = np.stack([ROWS * 5, COLUMNS * 4, (ROWS + COLUMNS) * 2], -1).astype("uint8")
@@ -100,6 +100,30 @@ def test_eager_and_pipeline_are_the_same(name):
     np.testing.assert_array_equal(decode_image(encoded), expected)
     mapped = next(iter(tf.data.Dataset.from_tensors(encoded).map(decode_image)))
     np.testing.assert_array_equal(mapped, expected)
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_the_size_without_the_pixels(name):
+    assert picture_size(FORMS[name]) == by_pillow(FORMS[name]).shape[:2]
+
+
+@pytest.mark.parametrize("kind", ["jpeg_noise_quality95_sampling2", "jpeg_noise_progressive", "jpeg_noise_grey", "jpeg_orientation6_cmyk"])
+def test_the_size_is_refused_where_the_picture_is(kind):
+    whole, random = FORMS[kind], np.random.default_rng(3)
+    changed = [whole[:length] for length in [*random.integers(0, len(whole), 60), *range(len(whole) - 12, len(whole))]]
+    for position in random.integers(200, len(whole), 60):
+        changed.append(whole[:position] + random.bytes(3) + whole[position + 3 :])
+    verdicts = []
+    for encoded in changed:
+        found = []
+        for look in (lambda encoded: tuple(compiled_decoder()(tf.constant(encoded)).shape[:2]), picture_size):
+            try:
+                found.append(look(encoded))
+            except tf.errors.OpError:
+                found.append("refused")
+        verdicts.append(found)
+    assert all(one == other for one, other in verdicts), verdicts
+    assert any("refused" in found for found in verdicts)
 
 
 def test_orientations_differ_from_one_another():

@@ -339,7 +339,7 @@ def test_class_names():
 # ---- the records themselves
 
 RECORDS = [(name, one) for name in zoo.list_models(pretrained=True) for one in zoo.info(name).weights]
-IMAGE_RECORDS = [(name, one) for name, one in RECORDS if one.preprocessing is not None]
+IMAGE_RECORDS = [(name, one) for name, one in RECORDS if one.preprocessing is not None and one.labels == "imagenet"]
 CAFFE = ("vgg", "resnet5", "resnet1")
 TENSORFLOW = ("inception", "xception", "mobilenet")
 
@@ -347,13 +347,17 @@ TENSORFLOW = ("inception", "xception", "mobilenet")
 @pytest.mark.parametrize(("name", "one"), RECORDS, ids=lambda value: value if isinstance(value, str) else value.tag)
 def test_records_are_complete(name, one):
     row = zoo.info(name)
-    assert one.format in {conversion.format for conversion in families.conversions(row.family) if name in conversion.variants}
+    formats = {conversion.format for conversion in families.conversions(row.family) if name in conversion.variants}
+    assert one.format in formats | ({"canon"} if one.url.startswith("package://") else set())
     assert one.licence
     assert (one.preprocessing is not None) == (row.task == "image-classification")
     if one.preprocessing is not None:
-        assert row.num_classes == len(zoo.class_names(one.labels))
-        assert one.preprocessing.size == row.input_shape[:2]
-    if one.url.startswith("hf://"):
+        assert (one.num_classes or row.num_classes) == len(zoo.class_names(one.labels))
+        assert one.preprocessing.size == (one.input_shape or row.input_shape)[:2]
+    if one.url.startswith("package://"):
+        assert one.training is not None
+        assert one.hash.startswith("sha256:")
+    elif one.url.startswith("hf://"):
         assert one.url.endswith(".safetensors")
         assert not one.application
     else:
