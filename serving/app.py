@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from concurrent.futures import Future
 from contextlib import ExitStack
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -14,12 +15,14 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from ..zoo.errors import CanonError
+from .batching import Outputs
 from .catalogue import Catalogue
 from .errors import RequestError, not_found, timed_out
 from .limits import Intake, Limits, Ticket
 from .metrics import Metrics
 from .openapi import describe_interface
-from .rest import describe, read_request, write_reply
+from .rest import Form, describe, read_request, write_reply
+from .served import Served
 from .streaming import EventResponse, Stream
 from .web_page import page_routes
 
@@ -120,16 +123,19 @@ async def _predict(request: Request, parts: Parts, ticket: Ticket) -> bytes:
     request.state.model = served.servable.bundle.name
     body = await _read_body(request, parts.limits, ticket)
     aside = len(body) > _READ_HERE
-    read = run_in_threadpool(read_request, served.servable, body) if aside else None
-    asked = await read if read is not None else read_request(served.servable, body)
-    future = served.submit(asked.signature, asked.arrays)
+    form, future = await run_in_threadpool(_submit, served, body) if aside else _submit(served, body)
     try:
         outputs = await asyncio.wait_for(asyncio.wrap_future(future), parts.limits.timeout_s)
     except TimeoutError as error:
         raise timed_out(parts.limits.timeout_s) from error
     if sum(array.size for array in outputs.values()) > _READ_HERE:
-        return await run_in_threadpool(write_reply, outputs, asked.form)
-    return write_reply(outputs, asked.form)
+        return await run_in_threadpool(write_reply, outputs, form)
+    return write_reply(outputs, form)
+
+
+def _submit(served: Served, body: bytes) -> tuple[Form, Future[Outputs]]:
+    asked = read_request(served.servable, body)
+    return asked.form, served.submit(asked.signature, asked.arrays)
 
 
 async def _stream(request: Request, parts: Parts) -> Response:

@@ -1,5 +1,6 @@
 """Other formats beside the SavedModel: LiteRT, ONNX and OpenVINO, each checked after writing."""
 
+import re
 import tempfile
 import warnings
 from collections.abc import Callable, Mapping
@@ -116,6 +117,9 @@ def check_written(name: str, model: str, predict: Predictor, reference: Predicto
 
 
 def _first_line(error: BaseException) -> str:
+    lacking = re.search(r"TF Select ops: (.+)", str(error))
+    if lacking:  # at the end of the converter's pages of MLIR
+        return f"its runtime lacks the operation{'s' if ',' in lacking[1] else ''} {lacking[1].strip()}."
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return f"{lines[0][:200].rstrip('.') if lines else type(error).__name__}."
 

@@ -15,7 +15,7 @@ from .bundle import TensorSpec
 from .tensors import from_array
 
 TARGETS = "targets"
-_IMAGES = {".jpg", ".jpeg", ".png", ".gif", ".bmp"}
+_IMAGES = {".jpg", ".jpeg", ".png", ".gif", ".bmp", ".webp"}
 _OPEN_SIZE = 32  # of an axis of any length
 
 
@@ -100,7 +100,7 @@ def _read_images(folder: Path, preprocessing: Preprocessing | None, labels: Sequ
         raise CanonError("A folder of images needs a model with a preprocessing: give an .npz file of arrays instead.")
     files = sorted(path for path in folder.rglob("*") if path.suffix.lower() in _IMAGES)
     if not files:
-        raise CanonError(f"There are no images in {str(folder)!r}: give a folder of JPEG, PNG, GIF or BMP files.")
+        raise CanonError(f"There are no images in {str(folder)!r}: give a folder of JPEG, PNG, GIF, BMP or WebP files.")
     images = np.stack([_read_image(path, preprocessing) for path in files])
     names = [path.parent.name for path in files]
     known = {label: index for index, label in enumerate(labels)}
@@ -112,7 +112,7 @@ def _read_image(path: Path, preprocessing: Preprocessing) -> np.ndarray:
     try:
         return apply_preprocessing(decode_image(tf.constant(path.read_bytes())), preprocessing).numpy()
     except tf.errors.InvalidArgumentError as error:
-        raise CanonError(f"No JPEG, PNG, GIF or BMP image could be read from {str(path)!r}.") from error
+        raise CanonError(f"No JPEG, PNG, GIF, BMP or WebP image could be read from {str(path)!r}.") from error
 
 
 def _classes(targets: Any) -> np.ndarray | None:

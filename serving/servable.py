@@ -139,7 +139,7 @@ class Servable:
         items = arrays[name]
         index = next((i for i in range(len(items)) if not self._decodes(items[i : i + 1], name)), 0)
         size = len(items[index]) if len(items) else 0
-        return RequestError(f"Input {name!r} must hold JPEG, PNG, GIF or BMP images, got {size} bytes that are none as item {index}.")
+        return RequestError(f"Input {name!r} must hold JPEG, PNG, GIF, BMP or WebP images, got {size} bytes that are none as item {index}.")
 
     def _decodes(self, item: np.ndarray, name: str) -> bool:
         try:

@@ -31,7 +31,7 @@ def resident_bytes():
 def seeds():
     """Valid bodies, to be damaged."""
     picture = np.random.default_rng(0).integers(0, 256, (24, 24, 3), dtype="uint8")
-    images = [encode(picture, kind) for kind in ("PNG", "JPEG", "GIF", "BMP")]
+    images = [encode(picture, kind) for kind in ("PNG", "JPEG", "GIF", "BMP", "WEBP")]
     arrays = [{"instances": np.zeros((2, 32, 32, 1)).tolist()}, {"inputs": {"images": np.zeros((1, 32, 32, 1)).tolist()}}]
     pairs = [{"instances": [{"signal": [0, 1], "count": 1}]}, {"inputs": {"signal": [[0.5, 1]], "count": [3]}}]
     return images, [("lenet5", json.dumps(body).encode()) for body in arrays] + [("pair", json.dumps(body).encode()) for body in pairs]

@@ -91,7 +91,7 @@ WRONG = {
     "string for float": (request("log", point=[["a", "b", "c"]]), INVALID, "'point' must hold float32"),
     "wrong name": (request("log", pint=[1.0]), INVALID, "exactly the inputs 'point', got 'pint'"),
     "no inputs": (request("log"), INVALID, "got none"),
-    "no image": (request("lenet5", "bytes", images_bytes=[b"AAAA"]), INVALID, "JPEG, PNG, GIF or BMP"),
+    "no image": (request("lenet5", "bytes", images_bytes=[b"AAAA"]), INVALID, "JPEG, PNG, GIF, BMP or WebP"),
 }
 
 

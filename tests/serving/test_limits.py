@@ -13,7 +13,10 @@ from keras_canon.zoo import CanonError
 PICTURE = np.zeros((20, 30, 3), "uint8")
 
 
-@pytest.mark.parametrize("kind", ["PNG", "JPEG", "GIF", "BMP"])
+KINDS = ["PNG", "JPEG", "GIF", "BMP", "WEBP"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_pixels_are_read_from_the_header(kind):
     data = encode(PICTURE, kind)
     assert count_pixels(data) == 600
@@ -29,6 +32,18 @@ def test_progressive_jpeg_and_many_frames(tmp_path):
     others = [Image.fromarray(PICTURE + shade).quantize() for shade in range(50, 250, 50)]
     picture.quantize().save(tmp_path / "a.gif", save_all=True, append_images=others)
     assert count_pixels((tmp_path / "a.gif").read_bytes()) == 5 * 600
+    others = [Image.fromarray(PICTURE + shade) for shade in range(50, 250, 50)]
+    for lossless in (False, True):
+        picture.save(tmp_path / "a.webp", lossless=lossless)
+        assert count_pixels((tmp_path / "a.webp").read_bytes()) == 600
+        picture.save(tmp_path / "b.webp", save_all=True, append_images=others, lossless=lossless)
+        assert count_pixels((tmp_path / "b.webp").read_bytes()) == 5 * 600
+
+
+def test_a_file_made_to_be_walked_through_for_ever_is_not():
+    """Megabytes of markers without an image: what is looked at grows with the file, not with its square."""
+    assert count_pixels(b"\xff\xd8\xff\xd0" + b"\x00\xff\xd0" * 300_000) == 0
+    assert count_pixels(b"RIFF\x00\x00\x00\x00WEBP" + bytes(800_000)) == 0
 
 
 def bomb_png():
@@ -45,7 +60,7 @@ def test_what_is_no_image_has_no_pixels(data):
 
 def test_every_cut_and_every_changed_byte_is_counted_without_an_error():
     rng = np.random.default_rng(5)
-    for kind in ("PNG", "JPEG", "GIF", "BMP"):
+    for kind in KINDS:
         data = encode(PICTURE, kind)
         for end in range(0, len(data), 7):
             assert count_pixels(data[:end]) >= 0

@@ -29,7 +29,7 @@ def test_labels_and_signatures(servable):
         (np.zeros((1, 32, 32)), None, r"'images' must have shape \(\?, 32, 32, 1\), with \? for any length, got \(1, 32, 32\)"),
         (np.zeros((1, 32, 32, 1)), "classify", r"no signature 'classify': allowed: bytes, features, serving_default"),
         ({"image": np.zeros((1, 32, 32, 1))}, None, "needs exactly the inputs 'images', got 'image'"),
-        ([b"no image", b"x"], None, r"'images_bytes' must hold JPEG, PNG, GIF or BMP images, got 8 bytes that are none as item 0"),
+        ([b"no image", b"x"], None, r"'images_bytes' must hold JPEG, PNG, GIF, BMP or WebP images, got 8 bytes that are none as item 0"),
     ],
 )
 def test_wrong_inputs_are_one_sentence(servable, inputs, signature, message):
