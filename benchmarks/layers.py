@@ -1,10 +1,10 @@
 """Speed of our layers against Keras's own, as ratios measured in one run.
 
-usage: python benchmarks/layers.py [--only TEXT] [--repeats N] [--write FILE]
+usage: python benchmarks/layers.py [--only TEXT] [--repeats N]
 
 Each row is a `Comparison`. Both layers get the same weights and the same input, their outputs are compared, then both are called in
 turn, so that whatever else the machine does slows both; the ratio is the peer's median time over ours (above 1: ours is faster).
-Without `--only`, the table is written to docs/layers-performance.md.
+Without `--only`, the result is written to benchmarks/results/layers.json and docs/layers-performance.md.
 
 A row is measured twice: in a plain `tf.function`, and in one compiled by XLA as a whole, which is what `fit` and `predict` do by
 default on a CPU. What is asked for concerns the first.
@@ -12,22 +12,19 @@ default on a CPU. What is asked for concerns the first.
 
 import argparse
 import os
-import platform
 import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import keras
 import numpy as np
 import tensorflow as tf
+from report import Report, ratios
 
 from keras_canon import layers
-
-DOCUMENT = Path(__file__).parents[1] / "docs" / "layers-performance.md"
 
 
 def same_weights(ours, peer):
@@ -69,11 +66,22 @@ class Comparison:
 class Result:
     comparison: Comparison
     difference: float
-    milliseconds: dict = field(default_factory=dict)
+    milliseconds: dict = field(default_factory=dict)  # by compiler: those of ours, those of the peer
 
-    def ratio(self, compiler: str) -> float:
-        ours, peer = self.milliseconds[compiler]
-        return peer / ours
+    def row(self) -> dict:
+        found = {
+            "layer": self.comparison.name,
+            "input": " x ".join(map(str, self.comparison.shape)),
+            "least": self.comparison.at_least,
+            "difference": self.difference,
+        }
+        for compiler, prefix in (("none", ""), ("xla", "xla_")):
+            ours, peer = self.milliseconds[compiler]
+            medians = {"ours": statistics.median(ours), "peer": statistics.median(peer)}
+            # of the medians, as the ratio has been given from the start; the spread is that of the pairs
+            found |= {f"{prefix}{key}": value for key, value in {**ratios(ours, peer), **medians}.items()}
+            found[f"{prefix}ratio"] = medians["peer"] / medians["ours"]
+        return found
 
 
 def both_directions(name, ours, peer, shape, at_least, **options):
@@ -167,51 +175,38 @@ def measure(comparison: Comparison, repeats: int) -> Result:
                 start = time.perf_counter()
                 finish(run(inputs))
                 taken.append(1000 * (time.perf_counter() - start))
-        result.milliseconds[compiler] = tuple(map(statistics.median, times))
+        result.milliseconds[compiler] = times
     return result
 
 
-def line(result: Result) -> str:
-    cells = [result.comparison.name, " x ".join(map(str, result.comparison.shape))]
-    for compiler in ("none", "xla"):
-        ours, peer = result.milliseconds[compiler]
-        cells += [f"{ours:.1f}", f"{peer:.1f}", f"{result.ratio(compiler):.2f}"]
-        if compiler == "none":
-            cells.append(f"{result.comparison.at_least:.2f}")
-    return "| " + " | ".join([*cells, f"{result.difference:.0e}"]) + " |"
-
-
-def document(results: list[Result], repeats: int) -> str:
-    header = [
-        "layer",
-        "input",
-        "ours, ms",
-        "Keras, ms",
-        "ratio",
-        "asked for",
-        "in XLA: ours, ms",
-        "Keras, ms",
-        "ratio",
-        "largest difference",
-    ]
-    machine = f"{os.cpu_count()} CPU cores ({platform.machine()}), TensorFlow {tf.__version__}, Keras {keras.__version__}"
-    return "\n".join(
-        [
-            "# Speed of the layers",
-            "",
-            f"Written by `python benchmarks/layers.py` on {time.strftime('%Y-%m-%d')}, {machine}; medians of {repeats} calls, ours and",
+def report(results: list[Result], repeats: int) -> Report:
+    return Report(
+        name="layers",
+        title="Speed of the layers",
+        page="layers-performance.md",
+        command="python benchmarks/layers.py",
+        columns=[
+            ["layer", "{layer}"],
+            ["input", "{input}"],
+            ["ours, ms", "{ours:.1f}"],
+            ["Keras, ms", "{peer:.1f}"],
+            ["ratio", "{ratio:.2f}"],
+            ["asked for", "{least:.2f}"],
+            ["in XLA: ours, ms", "{xla_ours:.1f}"],
+            ["Keras, ms", "{xla_peer:.1f}"],
+            ["ratio", "{xla_ratio:.2f}"],
+            ["largest difference", "{difference:.0e}"],
+        ],
+        key=["layer"],
+        text=[
+            f"Written by `{{command}}` on {{date}}, {{machine}}; medians of {repeats} calls, ours and",
             "Keras's in turn. The ratio is Keras's time over ours: above 1, ours is faster. The first figures are from a plain",
             "`tf.function`; those under XLA from a step that is compiled as a whole, as `fit` and `predict` do by default on a CPU.",
             "Backward means gradients at the input and at all weights. Both layers have the same weights; the last column compares their",
             "outputs.",
-            "",
-            "| " + " | ".join(header) + " |",
-            "|" + "---|" * len(header),
-            *map(line, results),
-            "",
-            "Recurrent layers on a GPU run NVIDIA's cuDNN kernel in training; no figure is given, as none has been measured.",
-            "",
-        ]
+        ],
+        notes=["Recurrent layers on a GPU run NVIDIA's cuDNN kernel in training; no figure is given, as none has been measured."],
+        rows=[result.row() for result in results],
     )
 
 
@@ -219,17 +214,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", default="", help="measure the rows whose name holds this text, and write nothing")
     parser.add_argument("--repeats", type=int, default=31)
-    parser.add_argument("--write", type=Path, default=None, help="file of the table")
     options = parser.parse_args()
     results = []
     for comparison in COMPARISONS:
         if options.only in comparison.name:
             results.append(measure(comparison, options.repeats))
-            print(line(results[-1]), flush=True)
-    target = options.write or (None if options.only else DOCUMENT)
-    if target:
-        target.write_text(document(results, options.repeats))
-        print(f"wrote {target}")
+            print(report(results[-1:], options.repeats).table()[-1], flush=True)
+    if not options.only:
+        report(results, options.repeats).save()
 
 
 if __name__ == "__main__":

@@ -1,11 +1,12 @@
 """Speed of a recipe's run against the bare training step, as ratios measured in one run.
 
-usage: python benchmarks/training.py [RECIPE ...] [--most-steps N] [--rounds N]
+usage: python benchmarks/training.py [RECIPE ...] [--most-seconds S] [--rounds N]
 
 The bare step is what anyone would write by hand: a `tf.function` with a gradient tape and `optimizer.apply`, fed from a batch that lies
 in memory. The run is our loop with everything that a recipe brings: input pipeline, sums of figures, callbacks, the watch for numbers
 that are none, and checkpoints. Both train equal models and take turns, so that whatever else the machine does slows both. A ratio of
-0.95 means that a run does 0.95 of the bare step's images a second. A round is an epoch, up to a number of updates.
+0.95 means that a run does 0.95 of the bare step's images a second. A round is an epoch, or as much of it as the time allows. Without
+names of recipes the result goes to benchmarks/results/training.json.
 """
 
 import argparse
@@ -19,6 +20,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import keras
 import tensorflow as tf
+from report import Report
 
 from keras_canon import training
 from keras_canon.training.building import build
@@ -60,7 +62,7 @@ class Clock(keras.callbacks.Callback):
         self.turn()
 
 
-def measure(name, most_steps, rounds):
+def measure(name, most_seconds, rounds):
     recipe = training.load_recipe(name)
     keras.utils.set_random_seed(recipe.train.seed)
     if recipe.train.deterministic:
@@ -68,10 +70,14 @@ def measure(name, most_steps, rounds):
     data = load_data(recipe.data)
     model, bare_model = build(recipe, data), build(recipe, data)
     batch_size = recipe.train.batch_size
-    steps = min(most_steps, len(data.train) // batch_size)
     read = reader(data.train, model.record.preprocessing, batch_size, recipe_augmentation(recipe, data.num_classes))
     inputs, labels = next(iter(read(epoch_order(len(data.train), 0, 0), 0)))
     step, bare = bare_step(bare_model, inputs, labels), []
+    began = time.perf_counter()
+    for _ in range(10):
+        value = step()
+    float(value)
+    steps = min(len(data.train) // batch_size, max(int(10 * most_seconds / (time.perf_counter() - began)), 10))
 
     def turn():
         value, began = None, time.perf_counter()
@@ -102,14 +108,38 @@ def measure(name, most_steps, rounds):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("recipes", nargs="*", default=RECIPES)
-    parser.add_argument("--most-steps", type=int, default=400, help="most updates of a round; an epoch where it has fewer")
-    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("recipes", nargs="*", default=[])
+    parser.add_argument("--most-seconds", type=float, default=5.0, help="about how long a round may take; an epoch may take less")
+    parser.add_argument("--rounds", type=int, default=21)
     options = parser.parse_args()
-    print(f"{'recipe':<32} {'run':>12} {'bare step':>12} {'ratio':>7}   lowest to highest   (images a second; at least {AT_LEAST})")
-    for name in options.recipes:
-        run, bare, ratio, ratios = measure(name, options.most_steps, options.rounds)
-        print(f"{name:<32} {run:>12,.0f} {bare:>12,.0f} {ratio:>7.3f}   {min(ratios):.3f} to {max(ratios):.3f}", flush=True)
+    rows = []
+    for name in options.recipes or RECIPES:
+        run, bare, ratio, ratios = measure(name, options.most_seconds, options.rounds)
+        low, _, high = statistics.quantiles(ratios, n=4, method="inclusive")
+        spread = {"low": low, "high": high, "lowest": min(ratios), "highest": max(ratios)}
+        rows.append({"recipe": name, "run": run, "bare": bare, "ratio": ratio, "least": AT_LEAST, **spread})
+        print(report(rows[-1:]).table()[-1], flush=True)
+    if not options.recipes:
+        report(rows).save()
+
+
+def report(rows):
+    return Report(
+        name="training",
+        title="A run against the bare training step",
+        page="",
+        command="python benchmarks/training.py",
+        columns=[
+            ["recipe", "`{recipe}`"],
+            ["run, images a second", "{run:,.0f}"],
+            ["bare step, images a second", "{bare:,.0f}"],
+            ["ratio", "{ratio:.3f}"],
+            ["asked for", "{least:.2f}"],
+            ["lowest to highest", "{lowest:.3f} to {highest:.3f}"],
+        ],
+        key=["recipe"],
+        rows=rows,
+    )
 
 
 if __name__ == "__main__":

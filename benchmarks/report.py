@@ -1,0 +1,134 @@
+"""What a benchmark found, as JSON in benchmarks/results/ and as a table in docs/, which is rendered from the JSON and nothing else.
+
+A test compares every page with its JSON, so a number in docs/ is always one that was measured.
+"""
+
+import json
+import os
+import platform
+import re
+import statistics
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+FOLDER = "CANON_BENCHMARK_RESULTS"  # where `run.py --check` lets the benchmarks write
+
+
+@dataclass
+class Report:
+    """The result of one benchmark.
+
+    Args:
+        name: of the benchmark and of its JSON file.
+        title: of its page.
+        page: file in docs/ that it fills; "" when its table stands in a page written by hand, between markers.
+        command: that measures it.
+        date: of the measurement.
+        machine: on what, in words.
+        text: lines before the table, in which {command}, {date} and {machine} are filled in.
+        columns: title and format of each column, such as ["ratio", "{ratio:.2f}"].
+        rows: figures by name; one that a format needs and a row has not leaves the cell empty.
+        notes: lines after the table.
+        key: names of the figures that say which row it is.
+
+    A row may say `least`, the ratio that is asked for, and `judged`, the name of the figure that is held to it ("high" where the upper
+    end of the middle half has to reach it, and left out for the ratio itself).
+    """
+
+    name: str
+    title: str
+    page: str
+    command: str
+    columns: list[list[str]]
+    key: list[str]
+    text: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    date: str = field(default_factory=lambda: time.strftime("%Y-%m-%d"))
+    machine: str = field(default_factory=lambda: machine())
+
+    def table(self) -> list[str]:
+        """Return the lines of the table."""
+        lines = [f"| {' | '.join(title for title, _ in self.columns)} |", "|" + "---|" * len(self.columns)]
+        return [*lines, *(f"| {' | '.join(_cell(form, row) for _, form in self.columns)} |" for row in self.rows)]
+
+    def markdown(self) -> str:
+        """Return the page."""
+        words = {"command": self.command, "date": self.date, "machine": self.machine}
+        text = [line.format(**words) for line in self.text]
+        return "\n".join([f"# {self.title}", "", *text, "", *self.table(), *(["", *self.notes] if self.notes else []), ""])
+
+    def save(self) -> None:
+        """Write the JSON, and the page where it has one."""
+        folder = os.environ.get(FOLDER)
+        path = Path(folder or ROOT / "benchmarks" / "results") / f"{self.name}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(asdict(self), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        print(f"wrote {path}")
+        if not folder:
+            self.render()
+
+    def render(self) -> None:
+        """Write what of docs/ comes from this result."""
+        if self.page:
+            (DOCS / self.page).write_text(self.markdown(), encoding="utf-8")
+        for path in DOCS.glob("*.md"):
+            text = path.read_text(encoding="utf-8")
+            if filled(text, self) != text:
+                path.write_text(filled(text, self), encoding="utf-8")
+
+
+def filled(text: str, report: Report) -> str:
+    """Return a page with the table of a report between its markers, `<!-- measured: NAME -->` and `<!-- end -->`."""
+    start, end = f"<!-- measured: {report.name} -->", "<!-- end -->"
+    pattern = re.compile(rf"{re.escape(start)}\n.*?{re.escape(end)}", re.DOTALL)
+    body = "\n".join([start, f"Measured by `{report.command}` on {report.date}, {report.machine}.", "", *report.table(), end])
+    return pattern.sub(lambda _: body, text)
+
+
+def load(path: Path) -> Report:
+    """Read a result."""
+    return Report(**json.loads(path.read_text(encoding="utf-8")))
+
+
+def results(folder: Path = ROOT / "benchmarks" / "results") -> list[Report]:
+    """Return all results of a folder, by name."""
+    return [load(path) for path in sorted(folder.glob("*.json"))]
+
+
+def ratios(ours: Sequence[float], peer: Sequence[float]) -> dict[str, float]:
+    """Return what is known of the peer's time over ours, call by call: median, middle half, lowest and highest."""
+    found = [theirs / own for own, theirs in zip(ours, peer, strict=True)]
+    low, middle, high = statistics.quantiles(found, n=4, method="inclusive")
+    return {"ratio": middle, "low": low, "high": high, "lowest": min(found), "highest": max(found)}
+
+
+def machine() -> str:
+    """Return processor, memory and versions, in words."""
+    from importlib.metadata import version
+
+    return (
+        f"{os.cpu_count()} CPU cores ({_processor()}, {platform.machine()}), {_memory_gb()} GB, Python {platform.python_version()}, "
+        f"TensorFlow {version('tensorflow')}, Keras {version('keras')}"
+    )
+
+
+def _processor() -> str:
+    path = Path("/proc/cpuinfo")
+    found = re.search(r"model name\s*: (.+)", path.read_text(encoding="utf-8")) if path.exists() else None
+    return found.group(1).strip() if found else platform.processor() or "unknown"
+
+
+def _memory_gb() -> int:
+    return round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30) if hasattr(os, "sysconf") else 0
+
+
+def _cell(form: str, row: dict[str, Any]) -> str:
+    if any(row.get(name) is None for name in re.findall(r"{(\w+)", form)):
+        return ""
+    return form.format(**row)

@@ -1,0 +1,141 @@
+"""All benchmarks with one command: every ratio against the peers that are installed, then docs/performance.md.
+
+usage: python benchmarks/run.py [NAME ...] [--check] [--render]
+
+Each benchmark runs in a process of its own, calls ours and the peer in turn, and writes benchmarks/results/NAME.json with medians and
+spread. Peers that are not installed are left out. docs/performance.md is made from all results that are there.
+
+--check measures into a folder of its own and compares with the results that are there: a row fails when its ratio is below the old one
+by more than 5 % and by more than both spreads. --render measures nothing and makes the pages anew.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from report import DOCS, FOLDER, Report, load, results
+
+HERE = Path(__file__).parent
+BENCHMARKS = ("layers", "vision", "training", "serving", "server", "transformers", "roofline")
+TOLERANCE = 0.05
+PEERS = {
+    "layers": "Keras's own layers",
+    "vision": "keras.applications",
+    "training": "a training step written by hand",
+    "serving": "`keras.Model.export`, ONNX Runtime, OpenVINO, LiteRT",
+    "server": "itself without batching",
+    "transformers": "KerasHub, Hugging Face transformers",
+    "roofline": "the measured peak of the machine",
+}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", choices=[*BENCHMARKS, []], help="benchmarks; none for all")
+    parser.add_argument("--check", action="store_true", help="compare with the results that are there, and write nothing")
+    parser.add_argument("--render", action="store_true", help="measure nothing, make the pages anew")
+    options = parser.parse_args()
+    if options.render:
+        render()
+        return 0
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {**os.environ, FOLDER: folder} if options.check else dict(os.environ)
+        for name in options.names or BENCHMARKS:
+            start = time.perf_counter()
+            print(f"== {name}", flush=True)
+            subprocess.run([sys.executable, str(HERE / f"{name}.py")], env=environment, check=True)
+            print(f"== {name}: {time.perf_counter() - start:.0f} s", flush=True)
+        if not options.check:
+            render()
+            return 0
+        slower = [words for path in sorted(Path(folder).glob("*.json")) for words in compare(load(path), _old(path.stem))]
+    print("\n".join(slower) or "nothing is slower than before beyond noise")
+    return 1 if slower else 0
+
+
+def _old(name: str) -> Report | None:
+    path = HERE / "results" / f"{name}.json"
+    return load(path) if path.exists() else None
+
+
+def compare(new: Report, old: Report | None) -> list[str]:
+    """Say which rows of a result are slower than they were, beyond noise; a row that was not measured before is none."""
+    known = {tuple(row[name] for name in old.key): row for row in old.rows} if old is not None else {}
+    found = []
+    for row in new.rows:
+        key = tuple(row[name] for name in new.key)
+        before = known.get(key)
+        if before is None or "ratio" not in row or "ratio" not in before:
+            continue
+        floor = min(before.get("low", before["ratio"]), before["ratio"] * (1.0 - TOLERANCE))
+        if row["ratio"] < before["ratio"] * (1.0 - TOLERANCE) and row.get("high", row["ratio"]) < floor:
+            found.append(f"{new.name}, {', '.join(map(str, key))}: ratio {row['ratio']:.2f}, was {before['ratio']:.2f}")
+    return found
+
+
+def render() -> None:
+    """Make docs/performance.md and the tables of all pages from the results."""
+    reports = results()
+    for report in reports:
+        report.render()
+    (DOCS / "performance.md").write_text(performance(reports), encoding="utf-8")
+
+
+def performance(reports: list[Report]) -> str:
+    """Return the page that sums up all results."""
+    lines = [
+        "# Performance",
+        "",
+        "Written by `python benchmarks/run.py` from `benchmarks/results/`. Ours and the peer are called in turn in one process, so",
+        "that whatever else the machine does slows both; a ratio is the peer's time over ours, the median of the calls: above 1, ours is",
+        "faster.",
+        "`python benchmarks/run.py --check` measures again and fails where a ratio fell beyond noise.",
+        "",
+        "| what | against | rows | ratio: lowest | median | highest | asked for and missed | measured |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    lines += [_summary(report) for report in reports if report.name != "roofline"]
+    missed = [words for report in reports for words in _missed(report)]
+    lines += ["", "## Short of what is asked", ""]
+    lines += missed or ["Nothing."]
+    for report in reports:
+        if not report.page:
+            lines += ["", f"## {report.title}", "", *report.text, *([""] if report.text else [])]
+            lines += [f"Measured by `{report.command}` on {report.date}, {report.machine}.", "", *report.table()]
+    return "\n".join([*lines, ""])
+
+
+def _summary(report: Report) -> str:
+    ratios = sorted(row["ratio"] for row in report.rows if "ratio" in row)
+    title = f"[{report.title}]({report.page})" if report.page else f"[{report.title}](#{report.title.lower().replace(' ', '-')})"
+    missed = len(_missed(report)) if any(row.get("least") for row in report.rows) else ""
+    middle = ratios[len(ratios) // 2] if len(ratios) % 2 else sum(ratios[len(ratios) // 2 - 1 : len(ratios) // 2 + 1]) / 2
+    cells = (
+        title,
+        PEERS.get(report.name, ""),
+        len(report.rows),
+        f"{ratios[0]:.2f}",
+        f"{middle:.2f}",
+        f"{ratios[-1]:.2f}",
+        missed,
+        report.date,
+    )
+    return f"| {' | '.join(map(str, cells))} |"
+
+
+def _missed(report: Report) -> list[str]:
+    """Say which rows fall short of what is asked; "judged" names the end of the spread that counts, where noise is allowed for."""
+    # a ratio of 1.397 shows as 1.40 in its table and is no miss
+    short = [row for row in report.rows if row.get("least") and round(row[row.get("judged", "ratio")], 2) < row["least"]]
+    return [
+        f"- {report.title}, {', '.join(str(row[name]) for name in report.key)}: {row['ratio']:.2f}, asked {row['least']:.2f}"
+        for row in short
+    ]
+
+
+if __name__ == "__main__":
+    sys.exit(main())
