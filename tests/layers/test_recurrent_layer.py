@@ -19,9 +19,14 @@ BOTH = pytest.mark.parametrize("cls", [LSTM, GRU])
 
 
 @pytest.mark.parametrize(("ours", "theirs", "init"), PAIRS)
-@pytest.mark.parametrize("mask", [None, MASK], ids=["no_mask", "mask"])
+@pytest.mark.parametrize("mask", [pytest.param(None, marks=pytest.mark.slow), MASK], ids=["no_mask", "mask"])
 @pytest.mark.parametrize(
-    "options", [{"return_sequences": True, "return_state": True}, {}, {"go_backwards": True, "return_sequences": True}]
+    "options",
+    [
+        {"return_sequences": True, "return_state": True},
+        pytest.param({}, marks=pytest.mark.slow),
+        {"go_backwards": True, "return_sequences": True},
+    ],
 )
 def test_equals_keras_with_the_same_weights(ours, theirs, init, mask, options):
     ours, theirs = ours(5, **init, **options), theirs(5, **init, **options)

@@ -58,7 +58,12 @@ def check_against_stock(make):
         assert not np.array_equal(one, other)
 
 
-@pytest.mark.parametrize("name", sorted(optimizer_classes()))
+SOME = ("adafactor", "adamw", "muon", "sgd")  # of each kind of slots; the others run with `-m slow`
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name in SOME else [pytest.mark.slow]) for name in sorted(optimizer_classes())]
+)
 def test_every_optimizer_by_name(name):
     check_against_stock(lambda rate: optimizer_classes()[name](learning_rate=rate))
     check_against_stock(lambda rate: optimizer_classes()[name](learning_rate=rate, weight_decay=0.3))
@@ -121,7 +126,7 @@ def test_decay_leaves_alone_what_it_left_alone():
 RULE = UpdateRule(Clipping(global_norm=0.5), micro_batches=3)
 
 
-@pytest.mark.parametrize("scaled", [False, True])
+@pytest.mark.parametrize("scaled", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_our_loop_on_two_replicas_equals_keras_on_one_device(scaled):
     def compiled(rates, clip):
         model = network()

@@ -42,7 +42,7 @@ def batch_norm_network():
     return keras.Sequential(layers)
 
 
-@pytest.mark.parametrize("rate", [0.05, WarmupCosine(0.1, 3, 9)], ids=["constant", "schedule"])
+@pytest.mark.parametrize("rate", [pytest.param(0.05, marks=pytest.mark.slow), WarmupCosine(0.1, 3, 9)], ids=["constant", "schedule"])
 def test_the_same_weights_as_fit(rate):
     random = np.random.default_rng(0)
     images, labels = random.normal(size=(23, 6, 6, 2)).astype("float32"), random.integers(0, 3, 23)

@@ -147,7 +147,9 @@ CHANGES = {
 }
 
 
-@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize(
+    "change", [pytest.param(name, marks=[] if name in ("optimizer", "frozen") else [pytest.mark.slow]) for name in CHANGES]
+)
 def test_what_is_compiled_in_is_compiled_anew_when_it_changes(change, monkeypatch):
     made, data = counted(monkeypatch), short_vectors(4)
     kept, fresh = small_network(), small_network()

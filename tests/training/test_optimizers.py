@@ -55,7 +55,7 @@ def test_biases_and_normalisation_are_told_by_name_and_shape(model):
     assert len(matrices - decayed) == 4  # of the unit, and of query, key and value
 
 
-@pytest.mark.parametrize("name", ["sgd", "adamw", "lion", "adam"])
+@pytest.mark.parametrize("name", ["adamw", *(pytest.param(name, marks=pytest.mark.slow) for name in ("adam", "lion", "sgd"))])
 def test_decay_leaves_biases_and_normalisation_alone(name):
     model = everything()
     optimizer = build_optimizer(OptimizerSection(name, 1.0, {"weight_decay": 0.5}), 1.0, model)

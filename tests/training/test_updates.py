@@ -46,7 +46,9 @@ def test_b34_tiny_gradients_do_not_vanish():
     np.testing.assert_allclose(weight(model), -1e-6, rtol=1e-3)
 
 
-@pytest.mark.parametrize("policy", ["float32", "mixed_float16", "mixed_bfloat16"])
+@pytest.mark.parametrize(
+    "policy", ["mixed_float16", *(pytest.param(name, marks=pytest.mark.slow) for name in ("float32", "mixed_bfloat16"))]
+)
 @pytest.mark.parametrize("clipping", [Clipping(norm=0.1), Clipping(value=0.1), Clipping(global_norm=0.1)], ids=["norm", "value", "global"])
 def test_b34_clipping_is_of_unscaled_gradients(policy, clipping):
     # the gradient is 2 (0 - 0.5) = -1, clipped to -0.1
@@ -55,7 +57,15 @@ def test_b34_clipping_is_of_unscaled_gradients(policy, clipping):
     np.testing.assert_allclose(weight(model), 0.1, rtol=1e-6)
 
 
-@pytest.mark.parametrize("clipping", [Clipping(), Clipping(value=100.0), Clipping(norm=100.0), Clipping(global_norm=100.0)])
+@pytest.mark.parametrize(
+    "clipping",
+    [
+        Clipping(),
+        Clipping(global_norm=100.0),
+        pytest.param(Clipping(value=100.0), marks=pytest.mark.slow),
+        pytest.param(Clipping(norm=100.0), marks=pytest.mark.slow),
+    ],
+)
 def test_b34_skipped_updates_count_for_nothing(clipping):
     # scaled by 32768 or 16384 the gradient of 6 is beyond float16, by 8192 it is not: the third step is the first update
     rate = PiecewiseLinear([0, 1], [0.1, 0.2])
@@ -138,7 +148,7 @@ def tokens(batch=8):
     return tf.data.Dataset.from_tensor_slices((inputs, labels)).batch(batch)
 
 
-@pytest.mark.parametrize("parts", [2, 3, 8])
+@pytest.mark.parametrize("parts", [3, *(pytest.param(parts, marks=pytest.mark.slow) for parts in (2, 8))])
 def test_accumulation_is_the_whole_batch_left_over_included(parts):
     """Batches of 8, 8, 8 and 5 examples: weights, slots, averages, counters and figures are those of whole batches."""
     found = []

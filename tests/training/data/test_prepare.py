@@ -113,6 +113,7 @@ def test_the_second_of_two_takes_what_the_first_made(tmp_path):
     assert leftovers(tmp_path) == []
 
 
+@pytest.mark.slow
 def test_two_processes_at_once(tmp_path):
     program = f"from keras_canon.training.data import load; print(len(load({SMALL!r}, data_dir={str(tmp_path)!r}).train))"
     running = [
