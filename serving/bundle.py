@@ -53,7 +53,12 @@ def shape_text(shape: tuple[int | None, ...] | None) -> str:
 
 @dataclass(frozen=True)
 class Signature:
-    """A function of a bundle: its named inputs and outputs."""
+    """A function of a bundle.
+
+    Args:
+        inputs: type and shape by name.
+        outputs: type and shape by name.
+    """
 
     inputs: dict[str, TensorSpec]
     outputs: dict[str, TensorSpec]

@@ -48,6 +48,9 @@ class Servable:
     Args:
         bundle: what `read_bundle` returned.
         allow_unsafe_ops: True to take also a SavedModel whose ops reach files, the network or Python.
+
+    Raises:
+        CanonError: for a SavedModel with such ops, or one that TensorFlow cannot load.
     """
 
     def __init__(self, bundle: Bundle, *, allow_unsafe_ops: bool = False):

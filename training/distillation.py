@@ -97,6 +97,9 @@ def distil(
 
     Raises:
         CanonError: (a ValueError) for models of other classes than the data's, or that see other channels.
+
+    Reference:
+        Hinton et al., 2015, "Distilling the knowledge in a neural network", section 2, arXiv:1503.02531.
     """
     how = how or ShortTraining()
     preprocessing, data = checked(student, data)

@@ -69,6 +69,10 @@ class RBFMaximumAPosteriori(keras.losses.Loss):
 def build_loss(name: str, options: Mapping[str, Any] | None = None) -> keras.losses.Loss:
     """Return a loss by its name in a recipe, with the options that it takes.
 
+    Args:
+        name: as `train.loss` has it.
+        options: as `train.loss_options` has them.
+
     Raises:
         CanonError: for an option that the loss does not have, or a value that it refuses.
     """

@@ -143,7 +143,14 @@ def fit_tasks(
 
 
 def task_accuracies(model: Model, tasks: keras.Model, split: Split, labels: Mapping[str, np.ndarray]) -> dict[str, float]:
-    """Return the accuracy of each task over the examples of a split that have a label for it; nan where none has."""
+    """Return the accuracy of each task over the examples of a split that have a label for it; nan where none has.
+
+    Args:
+        model: the trunk, whose preprocessing the pictures get.
+        tasks: what `multi_task_model` returned.
+        split: of a data set.
+        labels: labels of each task by name, (examples,), as `fit_tasks` takes them.
+    """
     columns = _columns(split, labels, tasks)
     answers = [tasks(images, training=False) for images, _ in split_batches(split, preprocessing_of(model), 256)]
     found = {}

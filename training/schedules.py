@@ -30,6 +30,10 @@ def learning_rate(
 ) -> float | keras.optimizers.schedules.LearningRateSchedule:
     """Return what a recipe asks for: a number, or a schedule over all updates of the run.
 
+    Args:
+        optimizer, schedule, train: sections of the recipe.
+        steps_per_epoch: updates of an epoch.
+
     Raises:
         ValueError: when a warm-up or a part of a chain is longer than the run, or a floor is above the highest rate.
     """
@@ -95,6 +99,10 @@ def _decay(section: ScheduleSection, peak: float, length: int, steps_per_epoch: 
 def momentum(schedule: ScheduleSection, train: TrainSection, steps_per_epoch: int) -> PiecewiseLinear | None:
     """Return the momentum schedule that a recipe asks for, None where it asks for none.
 
+    Args:
+        schedule, train: sections of the recipe.
+        steps_per_epoch: updates of an epoch.
+
     Raises:
         ValueError: for values that are not from 0 to below 1 and ascending.
     """
@@ -104,7 +112,12 @@ def momentum(schedule: ScheduleSection, train: TrainSection, steps_per_epoch: in
 
 
 def plateau_callback(schedule: ScheduleSection, monitor: str) -> keras.callbacks.ReduceLROnPlateau | None:
-    """Return the callback that lowers the rate on a plateau, None where a recipe has another schedule."""
+    """Return the callback that lowers the rate on a plateau, None where a recipe has another schedule.
+
+    Args:
+        schedule: section of the recipe.
+        monitor: figure that tells a plateau, as `train.monitor` has it.
+    """
     if schedule.name != "plateau":
         return None
     mode = "min" if monitor.endswith("loss") else "max"

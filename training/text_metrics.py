@@ -11,6 +11,9 @@ from ..zoo.errors import CanonError
 def edit_distance(truth: Sequence[Hashable], said: Sequence[Hashable]) -> int:
     """Return the fewest insertions, deletions and replacements that make one sequence of the other.
 
+    Args:
+        truth, said: the sequences, of anything that can be compared.
+
     Reference:
         Levenshtein, 1966, "Binary codes capable of correcting deletions, insertions and reversals", Soviet Physics Doklady 10(8).
 
@@ -31,6 +34,10 @@ def edit_distance(truth: Sequence[Hashable], said: Sequence[Hashable]) -> int:
 def character_error_rate(truth: Sequence[str], said: Sequence[str]) -> float:
     """Return the edits of all texts by character, as a share of the characters of the right ones; it may pass 1.
 
+    Args:
+        truth: the right texts.
+        said: what was said for each.
+
     Raises:
         CanonError: for lists of different lengths, or right texts without any character.
     """
@@ -39,6 +46,10 @@ def character_error_rate(truth: Sequence[str], said: Sequence[str]) -> float:
 
 def word_error_rate(truth: Sequence[str], said: Sequence[str]) -> float:
     """Return the edits of all texts by word, as a share of the words of the right ones; words are cut at white space.
+
+    Args:
+        truth: the right texts.
+        said: what was said for each.
 
     Raises:
         CanonError: for lists of different lengths, or right texts without any word.
@@ -49,6 +60,10 @@ def word_error_rate(truth: Sequence[str], said: Sequence[str]) -> float:
 def exact_match(truth: Sequence[str], said: Sequence[str]) -> float:
     """Return the share of texts that are right to the last character.
 
+    Args:
+        truth: the right texts.
+        said: what was said for each.
+
     Raises:
         CanonError: for lists of different lengths, or empty ones.
     """
@@ -57,6 +72,10 @@ def exact_match(truth: Sequence[str], said: Sequence[str]) -> float:
 
 def bleu(truth: Sequence[str], said: Sequence[str]) -> float:
     """Return the BLEU of a corpus with one reference each, from 0 to 100, as sacrebleu computes it.
+
+    Args:
+        truth: the right texts.
+        said: what was said for each.
 
     Raises:
         CanonError: for lists of different lengths, or where sacrebleu is not installed.

@@ -19,7 +19,12 @@ _CONVOLUTIONS = {"Conv2D", "Conv3D", "DepthwiseConv2dNative"}
 
 @dataclass(frozen=True)
 class Complexity:
-    """Sizes of a network: trainable parameters, and multiply-adds of one forward pass over one example."""
+    """Sizes of a network.
+
+    Args:
+        trainable_parameters: numbers that training moves.
+        multiply_adds: of one forward pass over one example.
+    """
 
     trainable_parameters: int
     multiply_adds: int

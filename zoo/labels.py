@@ -36,6 +36,9 @@ def decode(logits, model: Model, top: int = 5) -> list[list[tuple[str, float]]]:
 
     Returns:
         a list of (label, probability) for each row, most probable first.
+
+    Raises:
+        CanonError: for logits of another rank, or of another number of classes than the model has labels.
     """
     logits = np.asarray(logits, "float64")
     if logits.ndim != 2:

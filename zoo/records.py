@@ -63,7 +63,14 @@ class Preprocessing:
 
 @dataclass(frozen=True)
 class Paper:
-    """The paper that a family follows."""
+    """The paper that a family follows.
+
+    Args:
+        title, authors: as it prints them.
+        year: of the paper, which may be before that of the venue.
+        url: of arXiv or the DOI.
+        venue: where it appeared; "" for arXiv alone.
+    """
 
     title: str
     authors: str

@@ -27,6 +27,9 @@ class SubwordTokenizer(Tokenizer):
         special_tokens: names, which must be in the vocabulary.
         lowercase: True to lower cases and drop accents, for WordPiece.
 
+    Attributes:
+        is_byte_level: True for byte-level BPE, False for WordPiece.
+
     Raises:
         CanonError: when the package is missing, or vocabulary, merges and special tokens do not fit together.
 
@@ -57,6 +60,7 @@ class SubwordTokenizer(Tokenizer):
             _set_byte_level(self._engine)
         self._engine.add_special_tokens(list(special))
         self._engine.encode_special_tokens = True  # their names in a text are text
+        self.is_byte_level = merges is not None
         self._unknown = special.get(UNKNOWN_PIECE) if merges is None else None
         super().__init__(len(vocabulary), special)
 
@@ -91,6 +95,10 @@ def train_bpe(
 
     Raises:
         CanonError: for a file that is missing or no UTF-8, or a vocabulary that is too small.
+
+    Reference:
+        Sennrich et al., 2016, "Neural machine translation of rare words with subword units", section 3.2, arXiv:1508.07909; on bytes:
+        Radford et al., 2019, "Language models are unsupervised multitask learners", section 2.2.
     """
     library = tokenizers_library()
     least = 256 + len(special_tokens)
@@ -129,6 +137,9 @@ def train_wordpiece(
 
     Raises:
         CanonError: for a file that is missing or no UTF-8, a vocabulary that is too small, or special tokens without "[UNK]".
+
+    Reference:
+        Wu et al., 2016, "Google's neural machine translation system", section 4.1, arXiv:1609.08144.
     """
     library = tokenizers_library()
     if UNKNOWN_PIECE not in special_tokens:
