@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .finetuning import finetune
     from .freezing import freeze, unfreeze
     from .layer_rates import with_layer_rates
+    from .lora import add_lora, merge_lora
     from .multi_task import fit_tasks, multi_task_model, task_accuracies
     from .probes import Probe, linear_probe, nearest_neighbours
     from .pseudo_labels import pseudo_label_rounds
@@ -47,6 +48,7 @@ __all__ = [
     "SequenceEvaluation",
     "ShortTraining",
     "TuneResult",
+    "add_lora",
     "augmentation",
     "averaging",
     "callbacks",
@@ -66,6 +68,7 @@ __all__ = [
     "load_features",
     "load_recipe",
     "losses",
+    "merge_lora",
     "multi_task_model",
     "nearest_neighbours",
     "pretrain",
@@ -104,6 +107,8 @@ _HOMES = {
     "diagnose": "diagnosis",
     "ensemble_probabilities": "snapshots",
     "find_rate": "rate_range",
+    "add_lora": "lora",
+    "merge_lora": "lora",
     "finetune": "finetuning",
     "freeze": "freezing",
     "RunInterrupted": "running",

@@ -41,8 +41,8 @@ def phases(section: TransferSection, epochs: int, features: list[str]) -> tuple[
     """
     if section.method in ("full", "scratch"):
         return (Phase(section.method, epochs, None),)
-    if section.method == "probe":
-        return (Phase("probe", epochs, HEAD),)
+    if section.method in ("probe", "lora"):  # what else "lora" trains was thawed when it was added
+        return (Phase(section.method, epochs, HEAD),)
     head_epochs, stages = section.head_epochs or 1, min(section.stages or 1, max(len(features), 1))
     left = epochs - head_epochs
     if left < stages:

@@ -29,6 +29,7 @@ from .finetuning_weights import start_from_weights
 from .freezing import freeze, unfreeze
 from .layer_rates import with_layer_rates
 from .loop import train
+from .lora import add_lora, merge_lora
 from .optimizer_slots import carry_slots
 from .optimizers import build_optimizer
 from .pipeline import epoch_order, reader
@@ -39,7 +40,7 @@ from .report import Outcome
 from .running import RunInterrupted, Running, RunResult, run
 from .schedules import learning_rate, momentum
 from .sections import Recipe
-from .transfer_section import Method, TransferSection
+from .transfer_section import RANK, Method, TransferSection
 
 COMPARED: tuple[Method, ...] = ("probe", "scratch")
 _BEST = "best.npz"
@@ -56,6 +57,8 @@ def fine_tuning(recipe: Recipe, model: Model) -> tuple[Model, Callable[..., Runn
     section = recipe.transfer.filled(recipe.train.epochs)
     plan = phases(section, recipe.train.epochs, stage_names(model))
     model, loaded = start_from_weights(model, section)
+    if section.method == "lora":
+        add_lora(model, section.lora_rank or RANK)
     return model, partial(FineTuning, section=section, phases=plan, loaded=loaded)
 
 
@@ -87,7 +90,7 @@ class FineTuning(Running):
             self._first_look()
             if self.verbose and self.loaded is not None:
                 self._print(f"weights: {str(self.loaded).splitlines()[0]} of {self.section.weights}; the head is new")
-        if self.section.method != "scratch":
+        if self.section.method not in ("scratch", "lora"):  # to which what is frozen belongs
             freeze(self.model)
         for number in range(first, len(self.phases)):
             self._phase(number, callbacks)
@@ -248,7 +251,11 @@ class FineTuning(Running):
         return self._keep_interrupted(best)
 
     def _final_model(self) -> Model:
-        copy = super()._final_model()
+        if self.section.method == "lora":
+            copy = merge_lora(self.model)
+            copy.update_record(weights=f"recipe {self.recipe.name}, seed {self.recipe.train.seed}")
+        else:
+            copy = super()._final_model()
         unfreeze(copy, keep_batch_norm_frozen=False)
         if self.section.weights is not None:
             copy.update_record(weights=f"{self.section.weights}, fine-tuned by {copy.record.weights}")
@@ -272,7 +279,7 @@ def _other_method(recipe: Recipe, method: Method) -> Recipe:
     if method == "scratch":
         section = TransferSection(method="scratch", dropout=given.dropout)
     else:
-        section = dataclasses.replace(given, method=method, head_epochs=None, stages=None, compare=None)
+        section = dataclasses.replace(given, method=method, head_epochs=None, stages=None, lora_rank=None, compare=None)
     return dataclasses.replace(recipe, transfer=section, name=f"{recipe.name}_{method}")
 
 
