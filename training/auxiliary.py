@@ -6,6 +6,7 @@ from typing import Any
 import keras
 
 MAIN_OUTPUT = "logits"
+LENGTHS = "lengths"  # of the frames of a recognizer, which belong to its logits
 
 
 def main_output(outputs: Any) -> Any:
@@ -14,13 +15,16 @@ def main_output(outputs: Any) -> Any:
     Args:
         outputs: of a model; a mapping with `logits` where there are auxiliary outputs beside it.
     """
-    return outputs[MAIN_OUTPUT] if isinstance(outputs, Mapping) and MAIN_OUTPUT in outputs else outputs
+    return outputs[MAIN_OUTPUT] if _has_auxiliary(outputs) else outputs
 
 
 def auxiliary_outputs(model: keras.Model) -> tuple[str, ...]:
     """Return the names of a model's outputs beside `logits`, none for a model with one output."""
-    outputs = model.output if isinstance(model.output, Mapping) else {}
-    return tuple(name for name in outputs if name != MAIN_OUTPUT) if MAIN_OUTPUT in outputs else ()
+    return tuple(name for name in model.output if name != MAIN_OUTPUT) if _has_auxiliary(model.output) else ()
+
+
+def _has_auxiliary(outputs: Any) -> bool:
+    return isinstance(outputs, Mapping) and MAIN_OUTPUT in outputs and LENGTHS not in outputs
 
 
 @keras.saving.register_keras_serializable(package="keras_canon")

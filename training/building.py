@@ -74,8 +74,8 @@ def _picture_model(recipe: Recipe, data: Dataset) -> Model:
 
 
 def _loss(section: TrainSection, data: Dataset, model: Model) -> keras.losses.Loss:
-    if section.loss == "mean_squared_error":
-        raise CanonError("train.loss 'mean_squared_error' is for sequences with numbers as labels: use 'cross_entropy' for classes.")
+    if section.loss in ("ctc", "mean_squared_error"):
+        raise CanonError(f"train.loss {section.loss!r} is for sequences whose labels are no classes: use 'cross_entropy' for classes.")
     loss, auxiliary = build_loss(section.loss, section.loss_options), auxiliary_outputs(model)
     if section.class_weights is not None:
         weights = section.class_weights

@@ -14,6 +14,7 @@ from .checkpoints import Checkpoint, Checkpoints, Position
 from .compiled_steps import kept
 from .cross_entropy import accuracy
 from .distribution import strategy_of, tell_workers
+from .forward import Forward
 from .hooks import BatchHooks, refuse_two_schedules
 from .run_state import RunState, continue_logs
 from .steps import NotFinite, PerExample, Totals, TrainStep, evaluation_step
@@ -63,7 +64,7 @@ def train(
     """
     refuse_two_schedules(model.optimizer, callbacks)
     metrics = {"accuracy": accuracy} if metrics is None else metrics
-    hooks, strategy = BatchHooks(callbacks), strategy_of(model)
+    hooks, strategy, rule = BatchHooks(callbacks), strategy_of(model), rule or UpdateRule()
     first = batches(0)
     _refuse_short_data(first, steps_per_epoch)
     # what makes variables does so in the scope; callbacks are called outside of it, where the chief can do what the others do not
@@ -71,8 +72,8 @@ def train(
         listed = keras.callbacks.CallbackList(
             list(callbacks), add_history=True, model=model, epochs=epochs, steps=steps_per_epoch, verbose=0
         )
-        step = _train_step(model, metrics, first.element_spec, rule or UpdateRule())
-        evaluate = None if validation is None else _evaluator(model, metrics, validation, listed, hooks)
+        step = _train_step(model, metrics, first.element_spec, rule)
+        evaluate = None if validation is None else _evaluator(model, metrics, validation, listed, hooks, rule.forward)
     model.stop_training = False
     found = _newest(strategy, checkpoints)
     if found is not None:
@@ -84,7 +85,7 @@ def train(
         while position.epoch < epochs and not position.stopped:
             if not position.step:
                 listed.on_epoch_begin(position.epoch)
-                step.totals.reset()
+                step.begin_epoch()
             logs = run.epoch(_enter(batches, position))
             if evaluate is not None:
                 logs.update({f"val_{name}": value for name, value in evaluate().items()})
@@ -222,16 +223,20 @@ def _train_step(model: keras.Model, metrics: Mapping[str, PerExample], signature
     return make() if rule.average is not None else kept(model, ("train", dict(metrics), signature, rule), make)
 
 
-def _evaluator(model, metrics, dataset: tf.data.Dataset, listed, hooks: BatchHooks) -> Callable[[], dict[str, float]]:
+def _evaluator(
+    model, metrics, dataset: tf.data.Dataset, listed, hooks: BatchHooks, forward: Forward | None
+) -> Callable[[], dict[str, float]]:
     def make():
         totals = Totals(["loss", *metrics])
-        return totals, evaluation_step(model, metrics, totals, dataset.element_spec)
+        return totals, evaluation_step(model, metrics, totals, dataset.element_spec, forward)
 
-    totals, step = kept(model, ("evaluate", dict(metrics), dataset.element_spec), make)
+    totals, step = kept(model, ("evaluate", dict(metrics), dataset.element_spec, forward), make)
 
     def evaluate() -> dict[str, float]:
         listed.on_test_begin()
         totals.reset()
+        if forward is not None:
+            forward.begin_evaluation()
         for index, (inputs, labels) in enumerate(dataset):
             if hooks.test:
                 listed.on_test_batch_begin(index)

@@ -197,7 +197,7 @@ def _pictures(data: Dataset) -> str:
 
 
 def _sequences(data: SequenceDataset) -> str:
-    labels = {"classes": f"one of {data.num_classes} classes each", "numbers": "one number each"}
+    labels = {"classes": f"one of {data.num_classes} classes each", "numbers": "one number each", "transcripts": "a line of text each"}
     lengths = data.train.lengths
     return f"sequences of {lengths.min()} to {lengths.max()} steps, {labels.get(data.kind, f'an id out of {data.num_classes} a step')}."
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from .distribution import is_chief, make_strategy, told_when_lost
 from .doctor import Finding, first_look, probe_batch, refuse_errors
 from .environment import environment
 from .evaluation import Evaluation, evaluate
+from .forward import Forward
 from .gradient_norms import GradientNorms
 from .loop import train
 from .pipeline import epoch_order, load_any, reader
@@ -219,7 +220,7 @@ class Running:
             # the average comes first: it is in place when the others keep weights
             callbacks=callbacks if average is None else [average, *callbacks],
             checkpoints=checkpoints,
-            rule=recipe_rule(self.recipe, average),
+            rule=replace(recipe_rule(self.recipe, average), forward=self.forward()),
         )
 
     def readers(self) -> tuple[Callable[..., tf.data.Dataset], Callable[..., tf.data.Dataset]]:
@@ -232,6 +233,10 @@ class Running:
     def order(self, epoch: int) -> np.ndarray:
         """Return the order of an epoch's examples."""
         return epoch_order(len(self.data.train), self.recipe.train.seed, epoch)
+
+    def forward(self) -> Forward | None:
+        """Return what gives the outputs of a batch; None for the model itself."""
+        return None
 
     def metrics(self) -> Mapping[str, PerExample]:
         """Return the figures of an epoch beside the loss."""

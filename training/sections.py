@@ -105,8 +105,8 @@ class TrainSection:
     Args:
         epochs: passes over the training split, at most.
         batch_size: examples for each update; the last batch of an epoch may be short.
-        loss: "cross_entropy" of softmax; for sequences with numbers as labels "mean_squared_error"; or "rbf_maximum_a_posteriori"
-            (LeCun et al. 1998, equation 9).
+        loss: "cross_entropy" of softmax; for sequences with numbers as labels "mean_squared_error", for transcripts "ctc"; or
+            "rbf_maximum_a_posteriori" (LeCun et al. 1998, equation 9).
         loss_options: arguments of the loss, such as `{ rubbish_penalty = 10.0 }` or `{ label_smoothing = 0.1 }`.
         auxiliary_weight: weight of the loss of each auxiliary output, for models that have any; they take no part in validation and
             evaluation.
@@ -133,7 +133,7 @@ class TrainSection:
 
     epochs: int
     batch_size: int
-    loss: Literal["cross_entropy", "mean_squared_error", "rbf_maximum_a_posteriori"] = "cross_entropy"
+    loss: Literal["cross_entropy", "ctc", "mean_squared_error", "rbf_maximum_a_posteriori"] = "cross_entropy"
     loss_options: dict[str, Any] = field(default_factory=dict)
     auxiliary_weight: float | None = None
     class_weights: dict[str, float] | Literal["balanced"] | None = None

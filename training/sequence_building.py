@@ -1,10 +1,15 @@
 """From a recipe to a model of sequences, not yet compiled."""
 
+from collections.abc import Mapping
+
 from .. import zoo
 from ..zoo.errors import CanonError
 from ..zoo.model import Model
+from ..zoo.records import Preprocessing
+from .auxiliary import LENGTHS
 from .data.sequences import SequenceDataset
 from .sections import Recipe
+from .transcripts import refuse_infeasible
 
 
 def sequence_model(recipe: Recipe, data: SequenceDataset) -> Model:
@@ -34,12 +39,28 @@ def sequence_model(recipe: Recipe, data: SequenceDataset) -> Model:
     names = {tensor.name for tensor in model.inputs}
     if names != set(data.train.inputs):
         raise CanonError(f"Model {section.name!r} reads {_list(names)}, but {data.name!r} gives {_list(data.train.inputs)}.")
+    if data.kind == "transcripts":
+        return _recognizer(model, data)
     wanted = 3 if data.kind == "tokens" else 2
     if len(model.output.shape) != wanted:
         form = "at each step" if data.kind == "tokens" else "for the whole sequence"
         raise CanonError(f"{data.name!r} asks for one answer {form}: see the field 'output' of the config of {section.name!r}.")
     if model.output.shape[-1] != data.num_classes:
         raise CanonError(f"Model {section.name!r} has {model.output.shape[-1]} outputs, but {data.name!r} asks for {data.num_classes}.")
+    return model
+
+
+def _recognizer(model: Model, data: SequenceDataset) -> Model:
+    """Return a model that gives frames and their number, with the preprocessing that makes its pictures of others."""
+    if not isinstance(model.output, Mapping) or LENGTHS not in model.output:
+        raise CanonError(f"{data.name!r} asks for a recognizer of text lines, and {model.name!r} is none: try crnn_ctc.")
+    height, _, channels = data.input_shape
+    assert height is not None
+    assert channels is not None
+    width = max(split.inputs["images"].shape[2] for split in data.splits.values())
+    model.update_record(preprocessing=Preprocessing(size=(height, width), resize="pad", channels=channels))
+    for split in data.splits.values():
+        refuse_infeasible(model, data, split)
     return model
 
 

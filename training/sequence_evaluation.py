@@ -1,6 +1,6 @@
 """How good a trained model of sequences is on a split."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import Any, cast
@@ -12,6 +12,8 @@ import tensorflow as tf
 from ..zoo.errors import CanonError, unknown_name
 from ..zoo.generation import Generation, Generator
 from ..zoo.model import Model
+from .auxiliary import MAIN_OUTPUT
+from .carried_state import CarriedState, streams
 from .compiled_steps import kept
 from .data.sequences import Ragged, SequenceDataset, SequenceSplit
 from .data.vocabulary import Characters
@@ -20,6 +22,7 @@ from .sequence_losses import NEAR
 from .sequence_pipeline import in_order, sequence_reader
 from .steps import compiled
 from .text_metrics import bits, bleu, character_error_rate, exact_match, perplexity, word_error_rate
+from .transcripts import read_lines
 
 _SHOWN = 12
 _ROOM = 8  # ids that a translation may have beyond the longest right one
@@ -68,7 +71,8 @@ def evaluate_sequences(
         model: of the data's vocabulary or classes.
         data: the data set.
         split: "train", "validation" or "test".
-        batch_size: examples at a time; it changes the speed only.
+        batch_size: examples at a time; it changes the speed only, and for data that carry a state also into how many streams the
+            text is cut.
 
     Returns:
         an `Evaluation` for one class a sequence, and a `SequenceEvaluation` for all else.
@@ -79,13 +83,16 @@ def evaluate_sequences(
     if split not in data.splits:
         raise unknown_name("split", split, data.splits)
     names = {tensor.name for tensor in model.inputs}
-    if names != set(data.train.inputs) or model.output.shape[-1] != data.num_classes:
+    answer = model.output[MAIN_OUTPUT] if isinstance(model.output, Mapping) else model.output
+    if names != set(data.train.inputs) or answer.shape[-1] != data.num_classes:
         raise CanonError(f"Model {model.name!r} does not fit {data.name!r}: it has other inputs or another number of outputs.")
     if data.class_names and model.record.labels and model.record.labels != data.class_names:
         raise CanonError(f"Model {model.name!r} knows other classes, or another alphabet, than {data.name!r}.")
     part = data.splits[split]
     if data.kind == "tokens":
         return _tokens(model, data, part, batch_size)
+    if data.kind == "transcripts":
+        return _transcripts(model, data, part)
     found = np.zeros((len(part), data.num_classes), "float32")
     forward = _forward(model, part)
     for positions, inputs, _ in in_order(part, batch_size):
@@ -100,22 +107,27 @@ def evaluate_sequences(
     return SequenceEvaluation(data.name, split, part.labels, float(np.mean(distances <= NEAR)), figures, samples)
 
 
-def _forward(model: Model, split: SequenceSplit):
-    """Return the compiled forward pass in inference, float32."""
+def _forward(model: Model, split: SequenceSplit, carried: CarriedState | None = None):
+    """Return the compiled forward pass in inference, float32; each call of one that carries a state goes on from the last."""
     signature, _ = cast(Any, sequence_reader(split, 1)(None).element_spec)
 
     def outputs(inputs):
-        return tf.cast(model(inputs, training=False), "float32")
+        found = model(inputs, training=False) if carried is None else carried.evaluate(inputs)
+        return tf.nest.map_structure(lambda values: tf.cast(values, "float32") if values.dtype.is_floating else values, found)
 
+    if carried is not None:
+        return compiled(outputs, (signature,))
     return kept(model, ("sequence outputs", signature), lambda: compiled(outputs, (signature,)))
 
 
 def _tokens(model: Model, data: SequenceDataset, split: SequenceSplit, batch_size: int) -> SequenceEvaluation:
-    forward = _forward(model, split)
+    carried = CarriedState(model, batch_size) if data.carries else None
+    forward = _forward(model, split, carried)
+    order = streams(len(split), batch_size) if data.carries else None
     whole = np.zeros(len(split), bool)
     said: dict[int, np.ndarray] = {}
     loss = right = total = 0.0
-    for positions, inputs, labels in in_order(split, batch_size):
+    for positions, inputs, labels in in_order(split, batch_size, order):
         logits = forward(inputs)
         truth = np.asarray(labels)
         losses = np.asarray(keras.ops.sparse_categorical_crossentropy(labels, logits, from_logits=True), "float64")
@@ -136,6 +148,14 @@ def _tokens(model: Model, data: SequenceDataset, split: SequenceSplit, batch_siz
         said = dict(enumerate(written[:_SHOWN]))
     samples = tuple(_sample(data, split, place, said[place]) for place in sorted(said))
     return SequenceEvaluation(data.name, split.name, split.labels, right / max(total, 1.0), figures, samples)
+
+
+def _transcripts(model: Model, data: SequenceDataset, split: SequenceSplit) -> SequenceEvaluation:
+    read, loss = read_lines(model, split, _forward(model, split))
+    figures = {"ctc": loss, **_text_figures(data, split, read)}
+    alphabet = Characters(data.class_names)
+    samples = tuple(("", alphabet.decode(split.labels[place]), alphabet.decode(read[place])) for place in range(min(_SHOWN, len(read))))
+    return SequenceEvaluation(data.name, split.name, split.labels, figures["exact_match"], figures, samples)
 
 
 def translate(model: Model, data: SequenceDataset, split: SequenceSplit, batch_size: int = 128) -> list[np.ndarray]:

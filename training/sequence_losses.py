@@ -8,6 +8,7 @@ from .data.sequences import Kind, SequenceDataset
 from .losses import build_loss
 from .sections import TrainSection
 from .steps import PerExample
+from .transcripts import TranscriptLoss, whole_lines
 
 NEAR = 0.04
 
@@ -91,8 +92,8 @@ def nearness(labels, outputs):
 
 
 def sequence_accuracy(kind: Kind) -> PerExample:
-    """Return what a run calls accuracy: of classes, of numbers that are near enough, or of the ids of a sequence."""
-    return {"classes": accuracy, "numbers": nearness, "tokens": token_accuracy}[kind]
+    """Return what a run calls accuracy: of classes, of numbers that are near enough, of the ids of a sequence, or of whole lines."""
+    return {"classes": accuracy, "numbers": nearness, "tokens": token_accuracy, "transcripts": whole_lines}[kind]
 
 
 def sequence_loss(section: TrainSection, data: SequenceDataset) -> keras.losses.Loss:
@@ -101,11 +102,15 @@ def sequence_loss(section: TrainSection, data: SequenceDataset) -> keras.losses.
     Raises:
         CanonError: for a loss, or an option, that does not fit them.
     """
-    wanted = "mean_squared_error" if data.kind == "numbers" else "cross_entropy"
+    wanted = {"numbers": "mean_squared_error", "transcripts": "ctc"}.get(data.kind, "cross_entropy")
     if section.loss != wanted:
         raise CanonError(f"The labels of {data.name!r} are {data.kind}, whose loss is {wanted!r}, got train.loss = {section.loss!r}.")
     if section.class_weights is not None or section.auxiliary_weight is not None:
         raise CanonError("train.class_weights and train.auxiliary_weight belong to pictures: leave them out for sequences.")
+    if data.kind == "transcripts":
+        if section.loss_options:
+            raise CanonError(f"The loss 'ctc' has no options: leave out train.loss_options, got {section.loss_options}.")
+        return TranscriptLoss()
     loss = build_loss(section.loss, section.loss_options)
     if data.kind == "tokens":
         assert isinstance(loss, CrossEntropy)  # as wanted

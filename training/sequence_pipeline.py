@@ -72,6 +72,8 @@ def _taker(column: Column, split: SequenceSplit, bucket: int) -> Callable[[tf.Te
             return tf.ensure_shape(tf.pad(values, tf.stack([[0, 0], [0, missing]])), (None, None))
 
         return take_ragged
+    if column.ndim == 4:
+        return _take_pictures(column, split, bucket)
     values = tf.constant(column)
     longest = column.shape[1] if column.ndim > 1 else 1
     if column.ndim < 2 or longest == 1 or split.lengths.min() == longest:
@@ -86,9 +88,22 @@ def _taker(column: Column, split: SequenceSplit, bucket: int) -> Callable[[tf.Te
     return take_front
 
 
-def in_order(split: SequenceSplit, batch_size: int) -> Iterator[tuple[np.ndarray, object, tf.Tensor]]:
-    """Yield (positions, inputs, labels) of a whole split, sorted by length so that little is padded."""
-    order = np.argsort(split.lengths, kind="stable")
+def _take_pictures(column: np.ndarray, split: SequenceSplit, bucket: int) -> Callable[[tf.Tensor], tf.Tensor]:
+    """Return what takes pictures of lines, grey values from 0 to 1, as wide as the widest of a batch needs."""
+    values, widths = tf.constant(column), tf.constant(split.lengths)
+
+    def take(index: tf.Tensor) -> tf.Tensor:
+        widest = tf.cast(tf.reduce_max(tf.gather(widths, index)), "int32")
+        widest = tf.minimum((widest + bucket - 1) // bucket * bucket, column.shape[2])
+        pictures = tf.cast(tf.gather(values, index)[:, :, :widest], "float32") / 255.0
+        return tf.ensure_shape(pictures, (None, column.shape[1], None, column.shape[3]))
+
+    return take
+
+
+def in_order(split: SequenceSplit, batch_size: int, order: np.ndarray | None = None) -> Iterator[tuple[np.ndarray, object, tf.Tensor]]:
+    """Yield (positions, inputs, labels) of a whole split, in an order or sorted by length so that little is padded."""
+    order = np.argsort(split.lengths, kind="stable") if order is None else order
     starts = range(0, len(order), batch_size)
     for start, (inputs, labels) in zip(starts, sequence_reader(split, batch_size)(order), strict=True):
         yield order[start : start + batch_size], inputs, labels

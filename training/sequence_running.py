@@ -8,10 +8,14 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from ..zoo.errors import CanonError
 from ..zoo.model import Model
 from ..zoo.tokenizers_plain import CharacterTokenizer
+from .carried_state import CarriedState, streams
 from .data.vocabulary import SPECIALS
+from .distribution import strategy_of
 from .doctor import Finding, check_gradients
+from .forward import Forward
 from .gradient_norms import probe
 from .pipeline import epoch_order
 from .report import Outcome
@@ -34,14 +38,25 @@ class SequenceRunning(Running):
     def readers(self) -> tuple[Callable[..., tf.data.Dataset], Callable[..., tf.data.Dataset]]:
         """Return what gives the batches of the training and of the validation split; validation is sorted by length."""
         batch_size, held_out = self.recipe.train.batch_size, self.data.validation
-        by_length = np.argsort(held_out.lengths, kind="stable")
+        by_length = streams(len(held_out), batch_size) if self.data.carries else np.argsort(held_out.lengths, kind="stable")
         validate = sequence_reader(held_out, batch_size)
         return sequence_reader(self.data.train, batch_size), lambda order, epoch=0: validate(by_length if order is None else order)
 
     def order(self, epoch: int) -> np.ndarray:
-        """Return the order of an epoch's examples, those of nearly one length together."""
+        """Return the order of an epoch's examples: those of nearly one length together, or each where the batch before has ended."""
         section, train = self.recipe.train, self.data.train
+        if self.data.carries:
+            return streams(len(train), section.batch_size)
         return bucketed(epoch_order(len(train), section.seed, epoch), train.lengths, section.batch_size, section.seed, epoch)
+
+    def forward(self) -> Forward | None:
+        """Return what carries the state of the model from batch to batch, where the data ask for that."""
+        if not self.data.carries:
+            return None
+        section = self.recipe.train
+        if section.micro_batches > 1 or strategy_of(self.model).num_replicas_in_sync > 1:
+            raise CanonError("A state is carried on one device, in whole batches: leave out state=carried, or set train.micro_batches = 1.")
+        return CarriedState(self.model, section.batch_size)
 
     def metrics(self) -> Mapping[str, PerExample]:
         """Return the figures of an epoch beside the loss: what counts as right of a kind of labels."""
@@ -59,7 +74,7 @@ class SequenceRunning(Running):
     def report(self, outcome: Outcome) -> None:
         """Write the report, and what each id of a vocabulary stands for; for characters also their tokenizer."""
         super().report(outcome)
-        if self.data.kind == "tokens":
+        if self.data.kind in ("tokens", "transcripts"):
             names = {"target": self.data.class_names, "source": self.data.source_names or self.data.class_names}
             write_text(self.folder / "vocabulary.json", json.dumps(names, ensure_ascii=False, indent=1) + "\n")
             if names["target"] == names["source"] and names["target"][: len(SPECIALS)] == SPECIALS:

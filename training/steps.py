@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from ..layers import ScheduledDropout
 from .auxiliary import main_output
+from .forward import Forward
 from .gradient_accumulation import accumulate
 from .replicas import counted, first_of, my_part, share_statistics, sum_figures, sum_gradients
 from .updates import UpdateRule
@@ -101,6 +102,7 @@ class TrainStep:
     def __init__(self, model: keras.Model, metrics: Mapping[str, PerExample], totals: Totals, signature, rule: UpdateRule | None = None):
         self._model, self._metrics, self.totals = model, metrics, totals
         self._rule = rule or UpdateRule()
+        self.forward = self._rule.forward or Forward(model)
         self._loss = per_example(model.loss)
         model.optimizer.build(model.trainable_variables)
         self._compiled = compiled(self._step, signature)
@@ -110,11 +112,16 @@ class TrainStep:
     @property
     def variables(self) -> list[Any]:
         """What a checkpoint must hold beside the variables of model and optimizer."""
-        return [self.totals.sums]
+        return [self.totals.sums, *self.forward.variables]
+
+    def begin_epoch(self) -> None:
+        """Start new means, and a new pass over the data."""
+        self.totals.reset()
+        self.forward.begin_epoch()
 
     def remember(self) -> None:
         """Take note of what an update changes on its way to a loss that may be no number; to be called when others changed it."""
-        self._good = [tf.convert_to_tensor(variable) for variable in self._model.non_trainable_variables]
+        self._good = [tf.convert_to_tensor(variable) for variable in self._moving()]
 
     def __call__(self, inputs, labels):
         """Update once.
@@ -127,10 +134,14 @@ class TrainStep:
         except tf.errors.InvalidArgumentError as error:
             if _NOT_FINITE not in str(error):
                 raise
-            for variable, value in zip(self._model.non_trainable_variables, self._good, strict=True):
+            for variable, value in zip(self._moving(), self._good, strict=True):
                 variable.assign(value)
             raise NotFinite(_NOT_FINITE) from error
         return rate
+
+    def _moving(self) -> list[Any]:
+        """Return what an update changes before it is known that the loss is a number."""
+        return [*self._model.non_trainable_variables, *self.forward.variables]
 
     def _step(self, inputs, labels):
         sums, rate, good = tf.distribute.get_strategy().run(self._update, (inputs, labels))
@@ -147,7 +158,7 @@ class TrainStep:
 
         def part(inputs, labels):
             with tf.GradientTape() as tape:
-                outputs = model(inputs, training=True)
+                outputs = self.forward.train(inputs)
                 losses = _losses(model, self._loss, labels, outputs)
                 objective = optimizer.scale_loss(counted(tf.reduce_sum(losses), count) / tf.cast(examples, "float32"))
             # every part belongs to the same update
@@ -166,7 +177,7 @@ class TrainStep:
             self._rule.apply(optimizer, gradients, weights)
             moved = tf.convert_to_tensor(optimizer.iterations) > iterations
             _set_all(counters, [count + tf.cast(moved, count.dtype) for count in counts])
-        good = [tf.convert_to_tensor(variable) for variable in model.non_trainable_variables]
+        good = [tf.convert_to_tensor(variable) for variable in self._moving()]
         return sums, rate, good
 
 
@@ -193,16 +204,16 @@ def _check_finite(optimizer, loss, gradients) -> tf.Operation:
     return tf.debugging.Assert(tf.reduce_all(finite), [_NOT_FINITE])
 
 
-def evaluation_step(model: keras.Model, metrics: Mapping[str, PerExample], totals: Totals, signature):
+def evaluation_step(model: keras.Model, metrics: Mapping[str, PerExample], totals: Totals, signature, forward: Forward | None = None):
     """Return a compiled evaluation: `step(inputs, labels)` adds a batch to the totals and moves nothing.
 
     Auxiliary outputs, which help training only, are left out of all figures.
     """
-    loss = per_example(model.loss)
+    loss, forward = per_example(model.loss), forward or Forward(model)
 
     def part(inputs, labels):
         inputs, labels, count = my_part(inputs, labels)
-        outputs = main_output(model(inputs, training=False))
+        outputs = main_output(forward.evaluate(inputs))
         return _sums(_losses(model, loss, labels, outputs), metrics, labels, outputs, count)
 
     def step(inputs, labels):

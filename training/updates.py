@@ -7,6 +7,7 @@ import keras
 import tensorflow as tf
 
 from .averaging import ExponentialAverage
+from .forward import Forward
 from .gradient_clipping import Clipping, loss_scale
 from .replicas import divide_for_apply
 from .sections import Recipe
@@ -20,11 +21,13 @@ class UpdateRule:
         clipping: limits of the gradients.
         micro_batches: parts of a batch whose gradients are added up.
         average: a mean of the weights that goes along with every update.
+        forward: what gives the outputs of a batch; None for the model itself.
     """
 
     clipping: Clipping = field(default_factory=Clipping)
     micro_batches: int = 1
     average: ExponentialAverage | None = None
+    forward: Forward | None = None
 
     def apply(self, optimizer: keras.optimizers.Optimizer, gradients: Sequence[tf.Tensor | None], weights: Sequence) -> None:
         """Move the weights once, or not at all where a scaled loss overflowed; then nothing else advances either.

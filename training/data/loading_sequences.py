@@ -10,6 +10,7 @@ import numpy as np
 from ...zoo.errors import CanonError
 from .dates import dates_source
 from .gettext_pairs import gettext_source
+from .lines import lines_source
 from .loading import VALIDATION_SHARE, load
 from .memory_tasks import COPY_NAMES, memory_source, parse_options, whole_numbers
 from .names import DataName, is_sequence, parse_name
@@ -31,7 +32,8 @@ def load_sequences(
 
     Args:
         name: `rows:fashion_mnist` (any data set of pictures of one shape, row by row), `adding:length=100`, `copying:delay=20`,
-            `parity:length=20`, `text`, `text:PATH`, `text:PATH[window=200,state=carried]`, `dates` or `gettext:en-fr`; pairs with
+            `parity:length=20`, `text`, `text:PATH`, `text:PATH[window=200,state=carried]`, `lines:width=160`,
+            `dates` or `gettext:en-fr`; pairs with
             `[alphabet=shared]` have one table of characters for both sides.
         seed: decides which examples of the training part become the validation split.
         validation: share of the training part that becomes the validation split, above 0 and below 1; None takes 0.1.
@@ -56,7 +58,7 @@ def load_sequences(
     share = check_share("validation", VALIDATION_SHARE if validation is None else validation)
     if parsed.kind == "rows":
         return _rows(name, parsed, int(seed), validation, data_dir)
-    kinds: dict[str, Callable[..., SequenceDataset]] = {"text": _text, "dates": _pairs, "gettext": _pairs}
+    kinds: dict[str, Callable[..., SequenceDataset]] = {"text": _text, "dates": _pairs, "gettext": _pairs, "lines": _lines}
     return kinds.get(parsed.kind, _memory)(name, parsed, share, int(seed), directory(data_dir))
 
 
@@ -150,6 +152,22 @@ def _pairs(name: str, parsed: DataName, share: float, seed: int, data_dir: str |
         start_id=START,
         end_id=END,
     )
+
+
+def _lines(name: str, parsed: DataName, share: float, seed: int, data_dir: str | None) -> SequenceDataset:
+    arrays, facts = read_source(lines_source(**whole_numbers("lines", parsed.argument, ("examples", "width"))), name, data_dir)
+    texts = {part: [text.decode() for text in arrays[part]["text"].tolist()] for part in arrays}
+    kept, held_out = _parts(texts["train"], share, seed)
+    alphabet = Characters.of(texts["train"][place] for place in kept)
+
+    def split_of(part: str) -> SequenceSplit:
+        images = arrays[part]["image"][..., None]  # (N, 32, width, 1)
+        return SequenceSplit(part, {"images": images}, Ragged.of([alphabet.encode(text) for text in texts[part]]), arrays[part]["width"])
+
+    train, facts = split_of("train"), {**facts, "seed": seed}
+    splits = (train.part("train", kept), train.part("validation", held_out), split_of("test"))
+    shape = (*train.inputs["images"].shape[1:2], None, 1)
+    return SequenceDataset(name, "transcripts", alphabet.symbols, shape, *splits, facts)
 
 
 def _alphabets(parsed: DataName, texts: dict[str, list[str]], kept: np.ndarray) -> list[Characters]:

@@ -17,6 +17,7 @@ DESCRIPTIONS = MappingProxyType(
         "fashion_mnist": "70,000 grey pictures of clothing of 28x28 pixels in 10 classes (Xiao et al. 2017)",
         "folder:PATH": "a folder of pictures, one sub-folder per class, with or without train, validation and test above them",
         "gettext:PAIR": "messages of installed programs and their translations, e.g. gettext:en-fr",
+        "lines": "lines of one to three words, drawn with thirteen fonts, to be read, e.g. lines:examples=10000,width=160",
         "parity": "whether a sequence of -1 and 1 has an odd number of ones, e.g. parity:length=20",
         "parquet:PATH": "pictures listed in a Parquet file, with the columns of csv:PATH",
         "rows:NAME": "a data set of pictures read row by row, e.g. rows:fashion_mnist",
@@ -33,7 +34,7 @@ FILE_OPTIONS = ("unreadable",)
 COLUMN_OPTIONS = ("file", "label", "split")
 TEXT_OPTIONS = ("window", "state")
 PAIR_OPTIONS = ("alphabet",)
-SEQUENCES = ("adding", "copying", "dates", "gettext", "parity", "rows", "text")
+SEQUENCES = ("adding", "copying", "dates", "gettext", "lines", "parity", "rows", "text")
 _NEEDED = MappingProxyType(
     {
         "csv": "A list of pictures is named csv:PATH, for example csv:photos.csv.",

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-Kind = Literal["classes", "numbers", "tokens"]
+Kind = Literal["classes", "numbers", "tokens", "transcripts"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,8 +54,9 @@ class SequenceSplit:
 
     Args:
         name: `train`, `validation` or `test`.
-        inputs: by name of the model's input: float32 (N, T, features), int32 (N, T), or ragged ids; 0 is padding.
-        labels: class numbers (N,), numbers (N, 1), or ids for each step, (N, T) or ragged, where 0 is padding.
+        inputs: by name of the model's input: float32 (N, T, features), int32 (N, T), ragged ids, or pictures of lines, uint8
+            (N, 32, T, 1); 0 is padding.
+        labels: class numbers (N,), numbers (N, 1), ids for each step, (N, T) or ragged, or ragged transcripts; 0 is padding.
         lengths: number of real steps of each example's longest column, (N,); batches are cut to what they need.
     """
 
@@ -88,7 +89,8 @@ class SequenceDataset:
 
     Args:
         name: the name it was loaded by.
-        kind: "classes" for one class a sequence, "numbers" for one number, "tokens" for an id at each step.
+        kind: "classes" for one class a sequence, "numbers" for one number, "tokens" for an id at each step, "transcripts" for fewer
+            ids than steps, without their places.
         class_names: of the classes, or of the ids; empty for numbers.
         input_shape: of one example, (None,) for ids and (None, features) for floats.
         train: examples to fit.
@@ -100,6 +102,7 @@ class SequenceDataset:
         start_id: the id that a target begins with; None where nothing is translated.
         end_id: the id that ends a target.
         characters: whether ids are characters of running text, whose cross-entropy is told in bits.
+        carries: whether a model goes on from each window of running text to the next with its state; else each window stands alone.
     """
 
     name: str
@@ -115,6 +118,7 @@ class SequenceDataset:
     start_id: int | None = None
     end_id: int | None = None
     characters: bool = False
+    carries: bool = False
 
     @property
     def num_classes(self) -> int:
