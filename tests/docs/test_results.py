@@ -83,3 +83,13 @@ def test_a_result_is_written_and_read_and_leaves_the_site_alone_when_checked(tmp
 
 def test_ratios_are_the_peers_time_over_ours():
     assert report.ratios([1.0, 2.0, 1.0], [2.0, 2.0, 3.0]) == {"ratio": 2.0, "low": 1.5, "high": 2.5, "lowest": 1.0, "highest": 3.0}
+
+
+def test_the_words_of_the_readme_are_measured():
+    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    rows = {(row["model"], row["batch"], row["what"]): row for row in report.load(ROOT / "benchmarks/results/serving.json").rows}
+    assert "half the size of `keras.Model.export`'s and faster" in readme
+    ours = [row for (_, _, what), row in rows.items() if what == "float32"]
+    assert all(0.4 < row["share"] < 0.6 and row["ratio"] > 1.0 for row in ours)
+    assert "about twice as fast for ResNet-50" in readme
+    assert all(1.9 < rows["resnet50", batch, "bfloat16"]["ratio"] < 2.6 for batch in (1, 16))
