@@ -27,7 +27,7 @@ def test_golden_two_layers():
 
 @BOTH
 @pytest.mark.parametrize("training", [False, True])
-@pytest.mark.parametrize("wrapper", [Bidirectional, keras.layers.Bidirectional])
+@pytest.mark.parametrize("wrapper", [Bidirectional, pytest.param(keras.layers.Bidirectional, marks=pytest.mark.slow)])
 def test_b04_padding_is_not_read_wherever_it_lies(cls, training, wrapper):
     layer = wrapper(cls(5, return_sequences=True))
     real = sequence(1, 4)
@@ -53,7 +53,7 @@ def test_b04_last_outputs_and_rows_without_real_steps(cls):
 
 
 @BOTH
-@pytest.mark.parametrize("merge_mode", ["concat", "sum", "mul", "ave", None])
+@pytest.mark.parametrize("merge_mode", ["concat", None, *(pytest.param(mode, marks=pytest.mark.slow) for mode in ("sum", "mul", "ave"))])
 def test_equals_keras_wrapper(cls, merge_mode):
     theirs = {LSTM: keras.layers.LSTM, GRU: keras.layers.GRU}[cls]
     options = {"return_sequences": True, "return_state": True}

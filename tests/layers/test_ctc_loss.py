@@ -151,7 +151,7 @@ def test_equal_logits_have_the_gradient_of_counted_alignments():
     np.testing.assert_allclose(gradient[0], np.asarray([[0.5 - 1 / 3, 0.5 - 2 / 3]] * 2), atol=1e-6)
 
 
-@pytest.mark.parametrize("compiled", ["eager", "graph", "xla"])
+@pytest.mark.parametrize("compiled", ["eager", *(pytest.param(way, marks=pytest.mark.slow) for way in ("graph", "xla"))])
 def test_infeasible_rows_are_zero_without_gradient(compiled):
     logits = np.random.RandomState(4).standard_normal((4, 3, 3)).astype("float32")
     labels, label_lengths = [[1, 1, 2], [1, 2, 1], [1, 1, 0], [2, 0, 0]], [3, 3, 2, 1]
@@ -172,7 +172,7 @@ def test_infeasible_error_names_the_row():
         tf.function(lambda labels: ctc_loss(labels, logits, infeasible="error"))(tf.constant([[1], [1]]))
 
 
-@pytest.mark.parametrize("compiled", ["eager", "graph", "xla"])
+@pytest.mark.parametrize("compiled", ["eager", *(pytest.param(way, marks=pytest.mark.slow) for way in ("graph", "xla"))])
 def test_empty_labels_cost_the_blanks(compiled):
     logits = np.random.RandomState(5).standard_normal((3, 4, 3)).astype("float32")
     expected = [-log_softmax(row)[:frames, 1].sum() for row, frames in zip(logits, (4, 2, 0), strict=True)]

@@ -196,7 +196,9 @@ def test_fit_learns_in_the_compiled_step_that_keras_chooses(cls):
 
 
 @BOTH
-@pytest.mark.parametrize("policy", ["mixed_float16", "mixed_bfloat16", "float64"])
+@pytest.mark.parametrize(
+    "policy", ["mixed_float16", *(pytest.param(name, marks=pytest.mark.slow) for name in ("mixed_bfloat16", "float64"))]
+)
 def test_other_precisions_train(cls, policy):
     layer, reference = cls(5, return_sequences=True, dtype=policy), cls(5, return_sequences=True)
     both_ways(reference, layer, sequence())

@@ -84,6 +84,7 @@ def test_looking_leaves_the_model_as_it_was():
         np.testing.assert_array_equal(variable.numpy(), value)
 
 
+@pytest.mark.slow
 def test_a_first_look_does_not_change_the_run(tmp_path, monkeypatch):
     looked = training.run(FAST, tmp_path / "looked", smoke=True, verbose=False)
     monkeypatch.setattr("keras_canon.training.running.first_look", lambda model, data: [])

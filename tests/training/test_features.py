@@ -65,8 +65,8 @@ def test_nearest_neighbour_by_hand(features):
     ("name", "layer", "options", "dimensions"),
     [
         ("resnet20", None, {"input_shape": (16, 16, 1)}, 64),
-        ("resnet20", "stage2", {"input_shape": (16, 16, 1)}, 32),
-        ("squeezenet1_1", None, {"input_shape": (48, 48, 1)}, 512),
+        pytest.param("resnet20", "stage2", {"input_shape": (16, 16, 1)}, 32, marks=pytest.mark.slow),
+        pytest.param("squeezenet1_1", None, {"input_shape": (48, 48, 1)}, 512, marks=pytest.mark.slow),
         ("lenet5_modern", None, {"num_classes": 0}, 84),
     ],
 )

@@ -87,6 +87,7 @@ def test_the_report_says_which_phase_did_what(tuned):
     assert [path.name for path in (tuned.folder / "checkpoints").rglob("*.npz")] == ["best.npz"]
 
 
+@pytest.mark.slow
 def test_the_recipe_in_the_folder_gives_the_same_numbers(tuned, tmp_path):
     again = training.run(tuned.folder / "recipe.toml", tmp_path / "again", verbose=False)
     for one, other in zip(again.model.get_weights(), tuned.model.get_weights(), strict=True):

@@ -150,6 +150,7 @@ def test_our_loop_on_two_replicas_equals_keras_on_one_device(scaled):
     assert np.abs(without.trainable_variables[0].numpy() - one.trainable_variables[0].numpy()).max() > 0.01
 
 
+@pytest.mark.slow
 def test_fit_on_two_replicas():
     inputs, labels = batch()
     found = []

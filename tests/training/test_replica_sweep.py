@@ -20,8 +20,8 @@ from keras_canon.training.updates import UpdateRule
 
 HERE = Path(__file__).parents[1]
 BATCH = 6
-# one of each kind: plain, residual with normalisation, gated
-DEFAULT = {"lenet", "resnet_cifar", "highway"}
+# one without and one with normalisation; the others run with `-m slow`
+DEFAULT = {"lenet", "resnet_cifar"}
 ILL_CONDITIONED = {"efficientnet"}
 
 
@@ -137,6 +137,7 @@ def test_averages_clipping_and_accumulation_on_two_replicas(rule):
     assert differences(ends[1], ends[0]) == {}
 
 
+@pytest.mark.slow
 def test_clipping_is_of_the_whole_batch():
     # clipped to a tenth of its norm, the gradient moves every weight by a tenth; clipped in each replica it would not
     case = CASES["lenet"]
@@ -148,6 +149,7 @@ def test_clipping_is_of_the_whole_batch():
         np.testing.assert_allclose(np.asarray(new) - np.asarray(old), 0.1 * move, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_normalisation_and_accumulation_on_two_replicas():
     # three parts in each of two replicas are six parts of one batch
     case = CASES["resnet_cifar"]

@@ -41,7 +41,7 @@ def padded(given: dict[str, np.ndarray], right: int, left: int = 0) -> dict[str,
     return {name: np.pad(array, [(0, 0), (left, right)] + [(0, 0)] * (array.ndim - 2)) for name, array in given.items()}
 
 
-@pytest.mark.parametrize("way", ["eager", "graph"])
+@pytest.mark.parametrize("way", ["eager", pytest.param("graph", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", rows("transformer", "gpt1", "gpt2"))
 def test_b03_a_step_changes_nothing_before_it(name, way):
     model = small(name)

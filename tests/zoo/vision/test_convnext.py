@@ -57,7 +57,8 @@ def test_golden():
     check_golden("convnext_tiny", "convnext_tiny")
 
 
-@pytest.mark.parametrize("name", ["convnext_tiny", *(pytest.param(name, marks=pytest.mark.slow) for name in list(PAPER)[1:])])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PAPER)
 def test_twin(name):
     build = getattr(keras.applications, f"ConvNeXt{SIZES[name]}")
     check_twin(name, lambda **arguments: build(include_preprocessing=False, **arguments), 64)

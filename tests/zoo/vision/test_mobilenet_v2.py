@@ -60,7 +60,7 @@ def test_b13_activation_stops_at_six(model):
         assert float(block.depthwise.activation(10.0)) == 6.0
 
 
-@pytest.mark.parametrize("alpha", [0.35, 0.5, 0.75, 1.3])
+@pytest.mark.parametrize("alpha", [0.35, *(pytest.param(alpha, marks=pytest.mark.slow) for alpha in (0.5, 0.75, 1.3))])
 def test_widths_are_those_of_keras_applications(alpha):
     with keras.StatelessScope(initialize_variables=False):
         ours = zoo.create("mobilenet_v2", input_shape=(96, 96, 3), overrides={"width_multiplier": alpha})

@@ -18,10 +18,16 @@ TABLE_1 = {
     "resnet152": ((3, 8, 36, 3), 11.3),
 }
 DEEP = ("resnet50", "resnet101", "resnet152")
+LONG = ("resnet101", "resnet152", "resnet101_v1_5", "resnet152_v1_5")  # the same code as the others, built for seconds
 SMALL = {"blocks_per_stage": [1, 2, 1, 1], "widths": [4, 4, 8, 8]}
 
 
-@pytest.mark.parametrize("name", [*TABLE_1, *(f"{name}_v1_5" for name in DEEP)])
+def quick(names) -> list:
+    """All names, the long ones with `-m slow`."""
+    return [pytest.param(name, marks=[pytest.mark.slow] if name in LONG else []) for name in names]
+
+
+@pytest.mark.parametrize("name", quick([*TABLE_1, *(f"{name}_v1_5" for name in DEEP)]))
 def test_blocks_of_table_1(name):
     model = unallocated(name)
     stages = [blocks_of(model, f"conv{stage}") for stage in (2, 3, 4, 5)]
@@ -158,7 +164,7 @@ def test_golden_resnet50():
     check_golden("resnet50_v1_5", "resnet50")
 
 
-@pytest.mark.parametrize("name", ["resnet18", "resnet34", *(f"{name}_v1_5" for name in DEEP)])
+@pytest.mark.parametrize("name", quick(["resnet18", "resnet34", *(f"{name}_v1_5" for name in DEEP)]))
 def test_conversion_covers_torchvisions_names(name):
     bottleneck = name.endswith("_v1_5")
     blocks = TABLE_1[name.removesuffix("_v1_5")][0]

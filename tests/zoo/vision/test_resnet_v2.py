@@ -16,7 +16,7 @@ def stages(model):
     return [blocks_of(model, f"conv{stage}") for stage in (2, 3, 4, 5)]
 
 
-@pytest.mark.parametrize("depth", DEPTHS)
+@pytest.mark.parametrize("depth", [50, *(pytest.param(depth, marks=pytest.mark.slow) for depth in (101, 152))])
 @pytest.mark.parametrize("form", ["v2", "v2_keras"])
 def test_depths(depth, form):
     found = stages(unallocated(f"resnet{depth}_{form}"))
@@ -24,6 +24,7 @@ def test_depths(depth, form):
     assert 1 + sum(len(strides_of(block)) for blocks in found for block in blocks) + 1 == depth
 
 
+@pytest.mark.slow
 def test_resnet200_is_an_override():
     """Section 5: sixteen more blocks than ResNet-152, on the 28 x 28 map."""
     model = unallocated("resnet152_v2", overrides={"blocks_per_stage": [3, 24, 36, 3]})
@@ -80,6 +81,7 @@ def test_input_size(name):
         zoo.create(name, input_shape=(16, 32, 3))
 
 
+@pytest.mark.slow
 def test_twin_resnet50():
     check_twin("resnet50_v2_keras", keras.applications.ResNet50V2, 64)
 

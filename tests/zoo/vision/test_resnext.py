@@ -11,7 +11,7 @@ BLOCKS = {"resnext50_32x4d": (3, 4, 6, 3), "resnext101_32x8d": (3, 4, 23, 3)}
 SMALL = {"blocks_per_stage": [1, 2, 1, 1], "widths": [16, 16, 16, 16], "cardinality": 4, "bottleneck_width": 8}
 
 
-@pytest.mark.parametrize(("name", "width"), [("resnext50_32x4d", 4), ("resnext101_32x8d", 8)])
+@pytest.mark.parametrize(("name", "width"), [("resnext50_32x4d", 4), pytest.param("resnext101_32x8d", 8, marks=pytest.mark.slow)])
 def test_groups_of_table_1(name, width):
     model = unallocated(name)
     for stage, count in zip((2, 3, 4, 5), BLOCKS[name], strict=True):
@@ -34,6 +34,7 @@ def test_sizes_of_table_1():
     assert round(row.gmacs, 1) == 4.2
 
 
+@pytest.mark.slow
 def test_widths_of_the_papers_101_layers():
     for override, parameters in (({"bottleneck_width": 4}, 44_177_704), ({"cardinality": 64, "bottleneck_width": 4}, 83_455_272)):
         model = unallocated("resnext101_32x8d", overrides=override)
@@ -51,10 +52,11 @@ def test_groups_without_channels_are_refused():
         zoo.create("resnext50_32x4d", overrides={"widths": [8, 8, 8, 8]})
 
 
+@pytest.mark.slow
 def test_golden_resnext50():
     check_golden("resnext50_32x4d", "resnext50_32x4d")
 
 
-@pytest.mark.parametrize("name", BLOCKS)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] if "101" in name else []) for name in BLOCKS])
 def test_conversion_covers_torchvisions_names(name):
     check_names(name, torchvision_names(BLOCKS[name], 3, (0, 1, 2, 3)))

@@ -43,7 +43,7 @@ def test_one_times_as_wide_needs_no_first_projection():
     assert [blocks_of(model, f"conv{stage}")[0].shortcut for stage in (2, 3, 4)] == ["identity", "projection", "projection"]
 
 
-@pytest.mark.parametrize("name", BLOCKS)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] if "101" in name else []) for name in BLOCKS])
 def test_only_the_3x3_convolutions_are_wider(name):
     model = unallocated(name)
     for stage, count in zip((2, 3, 4, 5), BLOCKS[name], strict=True):
@@ -78,10 +78,11 @@ def test_input_size():
         zoo.create("wide_resnet50_2", input_shape=(3, 32, 3))
 
 
+@pytest.mark.slow
 def test_golden_wide_resnet50_2():
     check_golden("wide_resnet50_2", "wide_resnet50_2")
 
 
-@pytest.mark.parametrize("name", BLOCKS)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] if "101" in name else []) for name in BLOCKS])
 def test_conversion_covers_torchvisions_names(name):
     check_names(name, torchvision_names(BLOCKS[name], 3, (0, 1, 2, 3)))
