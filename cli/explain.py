@@ -14,7 +14,8 @@ from .console import load_tensorflow
 
 def explain(
     model: Annotated[Path, typer.Argument(help="Folder of a run, or a .keras file.")],
-    image: Annotated[Path, typer.Argument(help="Image file: JPEG, PNG, GIF, BMP or WebP.")],
+    image: Annotated[Path | None, typer.Argument(help="Image file: JPEG, PNG, GIF, BMP or WebP.", show_default=False)] = None,
+    text: Annotated[str | None, typer.Option(help="For a model of text: a text to look at, or to translate.", show_default=False)] = None,
     target: Annotated[str | None, typer.Option(help="Class to explain.  [default: the most probable one]", show_default=False)] = None,
     layer: Annotated[str | None, typer.Option(help="Layer for Grad-CAM.  [default: the last with positions]", show_default=False)] = None,
     steps: Annotated[int, typer.Option(min=1, help="Points of the integral of integrated gradients.")] = 64,
@@ -22,14 +23,22 @@ def explain(
         Path | None, typer.Option("--out", "-o", help="PNG to write.  [default: NAME_explained.png]", show_default=False)
     ] = None,
 ) -> None:
-    """Draw where a trained model looks in an image: Grad-CAM, integrated gradients, and attention for Transformers.
+    """Draw where a trained model looks in an image (Grad-CAM, integrated gradients, attention) or in a text (attention, next tokens).
 
     Example: canon explain runs/photos cat.jpg --target dog
     """
-    out = image.with_name(f"{image.stem}_explained.png") if out is None else out
+    if (image is None) == (text is None):
+        raise CanonError("Give an image file, or a text with --text.")
+    stem = Path("text") if image is None else image
+    out = stem.with_name(f"{stem.stem}_explained.png") if out is None else out
     if out.suffix.lower() != ".png":
         raise CanonError(f"--out must end in .png, got {str(out)!r}.")
     load_tensorflow()
+    if image is None:
+        from .explain_text import explain_text
+
+        explain_text(model, text or "", out)
+        return
     from ..training.evaluation import load_trained
     from ..zoo.explain import attention_maps, attention_rollout, grad_cam, integrated_gradients
     from ..zoo.explain_pictures import as_seen, draw_explanations

@@ -20,8 +20,9 @@ class LearnedPositionEmbedding(keras.layers.Layer):
 
     Call arguments:
         inputs: x.
-        offset: position of the first step, an integer or a tensor (B,) with one for each row, for decoding with a cache.
-            A position beyond the table that is known only while running gives NaN, never a quietly wrong row.
+        offset: position of the first step, an integer or a tensor (B,) with one for each row, for decoding with a cache; or an
+            integer tensor (B, T), the position of each step, for documents that share a row. A position beyond the table that is
+            known only while running gives NaN, never a quietly wrong row.
 
     Input shape:
         (B, T, width)
@@ -65,7 +66,10 @@ class LearnedPositionEmbedding(keras.layers.Layer):
         length = inputs.shape[1]
         if isinstance(offset, Integral):
             self._check_length(length, offset)
-        positions = step_positions(keras.ops.shape(inputs)[1], offset)  # (T,) or (B, T)
+        if not isinstance(offset, Integral) and len(offset.shape) == 2:
+            positions = offset
+        else:
+            positions = step_positions(keras.ops.shape(inputs)[1], offset)  # (T,) or (B, T)
         if isinstance(offset, Integral) and length is not None:
             return inputs + self.embeddings[offset : offset + length]
         rows = keras.ops.take(self.embeddings, keras.ops.minimum(positions, self.max_length - 1), axis=0)

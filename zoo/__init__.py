@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .decoding import decode_image
     from .drawing import draw
     from .explain import IntegratedGradients, attention_maps, attention_rollout, grad_cam, integrated_gradients
+    from .explain_text import next_token_probabilities, text_attention
     from .feature_maps import features
     from .generation import Generation, Generator, generate
     from .graph_tokenizer import GraphTokenizer
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from .tokenizers_files import load_tokenizer, read_bert, read_gpt2
     from .tokenizers_plain import ByteTokenizer, CharacterTokenizer
     from .tokenizers_subword import SubwordTokenizer, train_bpe, train_wordpiece
+    from .transformers.packed import packed_model
 
 __all__ = [
     "Beams",
@@ -72,11 +74,14 @@ __all__ = [
     "load_weights",
     "measure",
     "multiply_adds",
+    "next_token_probabilities",
+    "packed_model",
     "preprocess",
     "read_bert",
     "read_gpt2",
     "replace_head",
     "step_model",
+    "text_attention",
     "train_bpe",
     "train_wordpiece",
 ]
@@ -113,11 +118,14 @@ _HOMES = {
     "load_weights": "loading",
     "measure": "complexity",
     "multiply_adds": "complexity",
+    "next_token_probabilities": "explain_text",
+    "packed_model": "transformers.packed",
     "preprocess": "preprocessing",
     "read_bert": "tokenizers_files",
     "read_gpt2": "tokenizers_files",
     "replace_head": "heads",
     "step_model": "stepping",
+    "text_attention": "explain_text",
     "train_bpe": "tokenizers_subword",
     "train_wordpiece": "tokenizers_subword",
 }

@@ -13,6 +13,8 @@ def test_values_are_rows_of_the_table():
     np.testing.assert_allclose(found, inputs + table[:4], atol=1e-6)
     np.testing.assert_allclose(layer(inputs, offset=5), inputs + table[5:], atol=1e-6)
     np.testing.assert_allclose(layer(inputs, offset=np.asarray([0, 5])), inputs + np.stack([table[:4], table[5:]]), atol=1e-6)
+    places = np.asarray([[0, 1, 0, 1], [8, 0, 1, 2]])
+    np.testing.assert_allclose(layer(inputs, offset=places), inputs + table[places], atol=1e-6)
 
 
 def test_unknown_length_and_rows_beyond_the_table():

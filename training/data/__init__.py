@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from .balance import class_weights
     from .loading import load
     from .loading_sequences import load_sequences
+    from .packing import PackedRows, pack
     from .sequences import SequenceDataset, SequenceSplit
     from .source import Dataset, Split
     from .unlabelled import load_unlabelled
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = [
     "DESCRIPTIONS",
     "Dataset",
+    "PackedRows",
     "SequenceDataset",
     "SequenceSplit",
     "Split",
@@ -27,12 +29,14 @@ __all__ = [
     "load",
     "load_sequences",
     "load_unlabelled",
+    "pack",
 ]
 
 
 def __getattr__(name: str):
     homes = {
         "Dataset": "source",
+        "PackedRows": "packing",
         "SequenceDataset": "sequences",
         "SequenceSplit": "sequences",
         "Split": "source",
@@ -40,6 +44,7 @@ def __getattr__(name: str):
         "load": "loading",
         "load_sequences": "loading_sequences",
         "load_unlabelled": "unlabelled",
+        "pack": "packing",
     }
     if name not in homes:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,106 @@
+"""Attention maps and next tokens of texts."""
+
+import keras
+import numpy as np
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from keras_canon import zoo
+from keras_canon.cli.explain import explain
+from keras_canon.zoo import CanonError, CharacterTokenizer
+from keras_canon.zoo.explain_text import token_names
+
+WORDS = CharacterTokenizer("abcdefgh $\n")
+SIZES = {"vocabulary_size": WORDS.vocabulary_size, "model_dim": 16, "num_heads": 2}
+SMALL = {
+    "gpt2_tiny": {"depth": 2, "max_length": 32},
+    "transformer_tiny": {"depth": (1, 2), "feedforward_dim": 32},
+    "transformer_tiny_pre_norm": {"depth": (1, 1), "feedforward_dim": 32},
+    "bert_tiny": {"depth": 1, "max_length": 32},
+}
+
+
+def small(name):
+    keras.utils.set_random_seed(4)
+    return zoo.create(name, overrides={**SIZES, **SMALL[name]})
+
+
+def inputs_of(name):
+    ids = np.array([[5, 6, 7, 8, 9]], "int32")
+    if name.startswith("transformer"):
+        return {"source_ids": ids, "target_ids": ids[:, :4]}
+    return {"token_ids": ids, "segment_ids": np.zeros_like(ids)} if name.startswith("bert") else ids
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_maps_are_weights_that_see_no_future(name):
+    maps = zoo.text_attention(small(name), inputs_of(name))
+    for key, weights in maps.items():
+        np.testing.assert_allclose(weights.sum(axis=-1), 1.0, rtol=0, atol=1e-5)
+        steps = 4 if key.startswith("decoder") and name.startswith("transformer") else 5
+        assert weights.shape == (1, 2, steps, 5 if key.endswith("cross_attention") else steps)
+        if key.startswith("decoder") and key.endswith("self_attention"):
+            assert not np.triu(weights, 1).any()
+    assert len(maps) == {"gpt2_tiny": 2, "transformer_tiny": 5, "transformer_tiny_pre_norm": 3, "bert_tiny": 1}[name]
+
+
+@pytest.mark.parametrize("name", ["transformer_tiny", "transformer_tiny_pre_norm"])
+def test_the_maps_lead_to_the_output_of_the_block(name):
+    model, inputs = small(name), inputs_of(name)
+    block = [layer for layer in model.layers if layer.name.startswith("decoder_block")][-1]
+    weights = zoo.text_attention(model, inputs)[f"{block.name}/cross_attention"]
+    hidden, memory = keras.Model(model.input, block.input)(inputs)
+    value = np.asarray(block.memory_attention.value_projection(memory)).reshape(1, 5, 2, 8)
+    context = np.einsum("bhts,bshd->bthd", weights, value).reshape(1, 4, 16)
+    output = np.asarray(block.memory_attention.output_projection(context))
+    seen = []
+    call = block.memory_attention.call
+    block.memory_attention.call = lambda *arguments, **options: seen.append(call(*arguments, **options)) or seen[-1]
+    block(hidden, memory)
+    np.testing.assert_allclose(output, np.asarray(seen[0]), rtol=0, atol=1e-5)
+
+
+def test_probabilities_are_those_of_the_logits():
+    model, ids = small("gpt2_tiny"), inputs_of("gpt2_tiny")
+    found = zoo.next_token_probabilities(model, ids)
+    logits = np.asarray(model(ids), "float64")
+    expected = np.exp(logits) / np.exp(logits).sum(axis=-1, keepdims=True)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
+
+
+def test_what_has_no_text_is_refused():
+    with pytest.raises(CanonError, match="'lenet5' has no Transformer blocks"):
+        zoo.text_attention(zoo.create("lenet5"), np.zeros((1, 32, 32, 1), "float32"))
+    ids = np.array([[5, 0]], "int32")
+    with pytest.raises(CanonError, match="source_ids holds the id 0, which is padding"):
+        zoo.text_attention(small("transformer_tiny"), {"source_ids": ids, "target_ids": ids + 1})
+    with pytest.raises(CanonError, match="gives no logits of a next token"):
+        zoo.next_token_probabilities(small("bert_tiny"), inputs_of("bert_tiny"))
+
+
+def test_names_of_tokens():
+    assert token_names(WORDS, [2, 4, 12, 13, 14]) == ["<start>", "a", "\u2423", "$", "\\n"]
+
+
+@pytest.mark.parametrize("name", ["gpt2_tiny", "transformer_tiny"])
+def test_the_command_draws_a_text(tmp_path, name):
+    small(name).save(tmp_path / "model.keras")
+    WORDS.save(tmp_path)
+    app = typer.Typer()
+    app.command()(explain)
+    out = tmp_path / "pictures" / "text.png"
+    result = CliRunner().invoke(app, [str(tmp_path), "--text", "bad $ cab", "--out", str(out)])
+    assert result.exit_code == 0, result.output
+    assert out.read_bytes()[:4] == b"\x89PNG"
+    assert result.output.count("next") == 5
+    assert ("translation" in result.output) == name.startswith("transformer")
+
+
+def test_the_command_wants_an_image_or_a_text(tmp_path):
+    app = typer.Typer()
+    app.command()(explain)
+    for options in ([], [str(tmp_path / "a.png"), "--text", "x"]):
+        result = CliRunner().invoke(app, [str(tmp_path), *options])
+        assert isinstance(result.exception, CanonError)
+        assert str(result.exception) == "Give an image file, or a text with --text."
