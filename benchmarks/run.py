@@ -20,7 +20,7 @@ from pathlib import Path
 from report import DOCS, FOLDER, Report, load, results
 
 HERE = Path(__file__).parent
-BENCHMARKS = ("layers", "vision", "training", "serving", "server", "transformers", "roofline")
+BENCHMARKS = ("layers", "vision", "training", "serving", "server", "recurrent", "transformers", "roofline")
 TOLERANCE = 0.05
 PEERS = {
     "layers": "Keras's own layers",
@@ -28,6 +28,7 @@ PEERS = {
     "training": "a training step written by hand",
     "serving": "`keras.Model.export`, ONNX Runtime, OpenVINO, LiteRT",
     "server": "itself without batching",
+    "recurrent": "the same models of Keras's own layers",
     "transformers": "KerasHub, Hugging Face transformers",
     "roofline": "the measured peak of the machine",
 }

@@ -1,17 +1,18 @@
 """Speed of text generation with gpt2 (124M, random weights, float32) against KerasHub and Hugging Face transformers, measured in one run.
 
-usage: python benchmarks/transformers.py [--only TEXT] [--rounds N] [--batch 1 8] [--write]
+usage: python benchmarks/transformers.py [--only TEXT] [--rounds N] [--batch 1 8]
+       python benchmarks/transformers.py --memory
 
 A prompt of 32 tokens, 64 new ones, the likeliest each time. All candidates write in turn, so that whatever else the machine does slows
 all of them; figures are medians over the rounds. Tokens per second count the whole call, reading of the prompt included; prefill is
 the prompt's tokens over the time of a call that writes one token. KerasHub and transformers (with PyTorch) are measured where they are
-installed. The limit is the memory bandwidth: every new token reads all weights once, whatever the batch.
+installed. The limit is the memory bandwidth: every new token reads all weights once, whatever the batch. Without `--only` the result goes
+to benchmarks/results/transformers.json and docs/generation-performance.md.
 """
 
 import argparse
 import importlib.util
 import os
-import platform
 import statistics
 import sys
 import tempfile
@@ -25,10 +26,10 @@ os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 import keras
 import numpy as np
 import tensorflow as tf
+from report import Report
 
 from keras_canon import serving, zoo
 
-DOCUMENT = Path(__file__).parents[1] / "docs" / "generation-performance.md"
 VOCABULARY, WIDTH, DEPTH, HEADS, CONTEXT = 50257, 768, 12, 12, 1024
 PROMPT, NEW = 32, 64
 _SPECIAL = 4  # of a character tokenizer
@@ -137,38 +138,67 @@ def in_turn(candidates: dict[str, Writer], ids: np.ndarray, rounds: int) -> dict
     return {name: {count: statistics.median(seconds) for count, seconds in counts.items()} for name, counts in taken.items()}
 
 
-def compare(candidates: dict[str, Writer], model: zoo.Model, batch: int, rounds: int, speed: float) -> list[str]:
+def compare(candidates: dict[str, Writer], model: zoo.Model, batch: int, rounds: int, speed: float) -> list[dict]:
     ids = np.random.default_rng(batch).integers(_SPECIAL, VOCABULARY, (batch, PROMPT)).astype("int32")
     limit = batch * speed / bytes_read(model, batch)
-    lines = []
+    rows = []
     first = None
     for name, seconds in in_turn(candidates, ids, rounds).items():
         tokens = batch * NEW / seconds[NEW]
         first = first or tokens
-        cells = [str(batch), name, f"{tokens:.1f}", f"{first / tokens:.2f}", f"{batch * PROMPT / seconds[1]:.0f}", f"{tokens / limit:.2f}"]
-        lines.append(f"| {' | '.join(cells)} |")
-        print(lines[-1], flush=True)
+        row = {"batch": batch, "what": name, "tokens": tokens, "ratio": first / tokens, "prefill": batch * PROMPT / seconds[1]}
+        rows.append({**row, "share": tokens / limit})
+        print(report(rows[-1:], rounds, speed, bytes_read(model, 1)).table()[-1], flush=True)
     print(f"batch {batch}: {bytes_read(model, batch) / 1e6:.0f} MB a step at {speed / 1e9:.1f} GB/s allow {limit:.1f} tokens a second")
-    return lines
+    return rows
 
 
-def document(lines: list[str], rounds: int, speed: float, read: float) -> str:
-    machine = f"{os.cpu_count()} CPU cores ({platform.machine()}), TensorFlow {tf.__version__}, Keras {keras.__version__}"
-    return "\n".join(
-        [
-            "# Speed of text generation",
-            "",
-            f"Written by `python benchmarks/transformers.py --write` on {time.strftime('%Y-%m-%d')}, {machine}.",
+def memory(batch: int) -> None:
+    """Print what this process needs more than before there was a model: at most while it writes, the compilation aside."""
+    tf.zeros(1)  # so that TensorFlow has what it needs by itself
+    before = _resident("VmRSS")
+    model = zoo.create("gpt2")
+    weights = 4.0 * sum(weight.shape.num_elements() for weight in model.weights)
+    cache = 4.0 * 2 * DEPTH * WIDTH * (PROMPT + NEW) * batch
+    ids = np.random.default_rng(batch).integers(_SPECIAL, VOCABULARY, (batch, PROMPT)).astype("int32")
+    write = ours(model, jit_compile=True)
+    write(ids, NEW)
+    Path("/proc/self/clear_refs").write_text("5")  # forgets the highest value so far
+    write(ids, NEW)
+    needed = _resident("VmHWM") - before
+    print(f"batch {batch}: {needed / 1e6:.0f} MB for weights of {weights / 1e6:.0f} MB and a cache of {cache / 1e6:.0f} MB,")
+    print(f"{(needed - cache) / weights:.2f} times the weights and the cache (at most 1.3)")
+
+
+def _resident(name: str) -> float:
+    """Bytes of this process in memory, by a name of `/proc/self/status`."""
+    line = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith(name))
+    return 1024.0 * int(line.split()[1])
+
+
+def report(rows: list[dict], rounds: int, speed: float, read: float) -> Report:
+    return Report(
+        name="transformers",
+        title="Speed of text generation",
+        page="generation-performance.md",
+        command="python benchmarks/transformers.py",
+        columns=[
+            ["batch", "{batch}"],
+            ["what", "{what}"],
+            ["tokens per second", "{tokens:.1f}"],
+            ["ratio", "{ratio:.2f}"],
+            ["prefill, tokens per second", "{prefill:.0f}"],
+            ["of the limit", "{share:.2f}"],
+        ],
+        key=["batch", "what"],
+        text=[
+            "Written by `{command}` on {date}, {machine}.",
             f"`gpt2` (124M, random weights, float32), a prompt of {PROMPT} tokens and {NEW} new ones; medians of {rounds} rounds, all in",
             f"turn. NumPy's matrix-vector product reads {speed / 1e9:.1f} GB/s here and a step of batch 1 reads {read / 1e6:.0f} MB;",
             "`of the limit` is the share of the tokens per second that these allow. The ratio is the first line's tokens per second",
             "over the candidate's.",
-            "",
-            "| batch | what | tokens per second | ratio | prefill, tokens per second | of the limit |",
-            "|---|---|---|---|---|---|",
-            *lines,
-            "",
-        ]
+        ],
+        rows=rows,
     )
 
 
@@ -177,19 +207,21 @@ def main() -> None:
     parser.add_argument("--only", default="", help="measure the candidates whose name holds this text")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--batch", type=int, nargs="+", default=[1, 8])
-    parser.add_argument("--write", action="store_true", help="write the table to docs/generation-performance.md")
+    parser.add_argument("--memory", action="store_true", help="measure the memory of the first batch size alone")
     options = parser.parse_args()
     # this file would be taken for the package of its name
     sys.path[:] = [path for path in sys.path if Path(path).resolve() != Path(__file__).resolve().parent]
     keras.utils.set_random_seed(0)
+    if options.memory:
+        memory(options.batch[0])
+        return
     model = zoo.create("gpt2")
     speed = bandwidth()
     with tempfile.TemporaryDirectory() as folder:
         candidates = writers(model, Path(folder), options.only)
-        lines = [line for batch in options.batch for line in compare(candidates, model, batch, options.rounds, speed)]
-    if options.write:
-        DOCUMENT.write_text(document(lines, options.rounds, speed, bytes_read(model, 1)), encoding="utf-8")
-        print(f"wrote {DOCUMENT}")
+        rows = [row for batch in options.batch for row in compare(candidates, model, batch, options.rounds, speed)]
+    if not options.only:
+        report(rows, options.rounds, speed, bytes_read(model, 1)).save()
 
 
 if __name__ == "__main__":
