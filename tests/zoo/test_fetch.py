@@ -380,14 +380,29 @@ def test_hashes_are_those_that_keras_lists(name, one):
         assert bool(digest) != name.startswith(("mobilenet_v1", "mobilenet_v2"))
 
 
-@pytest.mark.parametrize(("name", "one"), IMAGE_RECORDS, ids=lambda value: value if isinstance(value, str) else value.tag)
-def test_b17_a_white_pixel_through_the_documented_preprocessing(name, one, tmp_path):
-    """Caffe's form, TensorFlow's or torch's, the same from an array, a file and a data set."""
+@pytest.fixture(scope="module")
+def white_pictures(tmp_path_factory):
+    """A white picture through a preprocessing, from an array and from a file in a data set; once for all records of the same."""
     import tensorflow as tf
 
+    path = tmp_path_factory.mktemp("white") / "white.png"
     white = np.full((40, 40, 3), 255, "uint8")
-    (tmp_path / "white.png").write_bytes(tf.io.encode_png(white).numpy())
-    preprocessing = one.preprocessing.fitted((32, 32, 3))
+    path.write_bytes(tf.io.encode_png(white).numpy())
+    data = tf.data.Dataset.from_tensors(str(path)).map(tf.io.read_file).map(zoo.decode_image)
+
+    @functools.cache
+    def prepared(preprocessing):
+        from_array = zoo.apply_preprocessing(white, preprocessing).numpy()
+        (from_data,) = data.map(lambda image: zoo.apply_preprocessing(image, preprocessing)).as_numpy_iterator()
+        return from_array, from_data
+
+    return prepared
+
+
+@pytest.mark.parametrize(("name", "one"), IMAGE_RECORDS, ids=lambda value: value if isinstance(value, str) else value.tag)
+def test_b17_a_white_pixel_through_the_documented_preprocessing(name, one, white_pictures):
+    """Caffe's form, TensorFlow's or torch's, the same from an array, a file and a data set."""
+    from_array, from_data = white_pictures(one.preprocessing.fitted((32, 32, 3)))
     keras_style = one.application and name.startswith(CAFFE) and "_v2" not in name
     if keras_style:
         expected = [151.061, 138.221, 131.32]
@@ -395,10 +410,7 @@ def test_b17_a_white_pixel_through_the_documented_preprocessing(name, one, tmp_p
         expected = [1.0, 1.0, 1.0]
     else:
         expected = [2.2489, 2.4286, 2.64]
-    from_array = zoo.apply_preprocessing(white, preprocessing).numpy()
     np.testing.assert_allclose(from_array[16, 16], expected, atol=1e-3)
-    data = tf.data.Dataset.from_tensors(str(tmp_path / "white.png")).map(tf.io.read_file).map(zoo.decode_image)
-    (from_data,) = data.map(lambda image: zoo.apply_preprocessing(image, preprocessing)).as_numpy_iterator()
     np.testing.assert_allclose(from_data, from_array, atol=1e-6)
 
 
