@@ -91,20 +91,17 @@ def follow(pages: tuple[str, ...]) -> dict:
         return reader.names
 
 
-# the pages open a file in passing, as one does at a prompt
-@pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-class TestPages:
-    def test_the_start_and_the_guide_to_import(self, folder):
-        names = follow(("start.md", "guides/import.md"))
-        assert (folder / "runs/digits/report.html").exists()
-        assert (folder / "saved_models/digits/1").is_dir()
-        assert names["x"].shape == (2, 16, 16, 256)
-        assert (folder / "resnet20.svg").exists()
+def test_the_start_and_the_guide_to_import(folder):
+    names = follow(("start.md", "guides/import.md"))
+    assert (folder / "runs/digits/report.html").exists()
+    assert (folder / "saved_models/digits/1").is_dir()
+    assert names["x"].shape == (2, 16, 16, 256)
+    assert (folder / "resnet20.svg").exists()
 
-    @pytest.mark.slow
-    def test_all_from_the_first_block_to_the_last(self, folder):
-        names = follow(("start.md", "guides/import.md", "guides/finetune.md", "guides/serve.md"))
-        assert (folder / "saved_models/digits/2").is_dir()
-        assert (folder / "dog.png").stat().st_size > 10_000, "the picture of canon explain"
-        assert names["result"].test.truth.size
+
+@pytest.mark.slow
+def test_all_from_the_first_block_to_the_last(folder):
+    names = follow(("start.md", "guides/import.md", "guides/finetune.md", "guides/serve.md"))
+    assert (folder / "saved_models/digits/2").is_dir()
+    assert (folder / "dog.png").stat().st_size > 10_000, "the picture of canon explain"
+    assert names["result"].test.truth.size
