@@ -6,6 +6,7 @@ which the sweep prints.
 
 import inspect
 import json
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -72,7 +73,8 @@ def assert_close(found, expected, tolerance: float, what: str) -> None:
             assert error <= tolerance, f"{what}: error {error:.2e} of the largest value, allowed {tolerance:.0e}"
 
 
-def check_config(case: LayerCase) -> None:
+def check_config(case: LayerCase) -> tuple[keras.layers.Layer, Any]:
+    """Return the layer, built, and its outputs: the parts that change nothing share them."""
     parameters = inspect.signature(case.cls.__init__).parameters.values()
     named = {p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)} - {"self"}
     layer = case.build()
@@ -81,13 +83,14 @@ def check_config(case: LayerCase) -> None:
     for name, value in case.init.items():
         if isinstance(value, str | int | float | bool | type(None)) and isinstance(before[name], type(value)):
             assert before[name] == value, f"get_config changes {name}"
-    case.run(layer)
+    outputs = case.run(layer)
     after = layer.get_config()
     assert json.dumps(after, sort_keys=True) == json.dumps(before, sort_keys=True), "the config changes in build"
     again = case.cls.from_config(json.loads(json.dumps(after)))
     assert json.dumps(again.get_config(), sort_keys=True) == json.dumps(before, sort_keys=True), "the config changes through JSON"
     registered = keras.saving.get_registered_name(case.cls)
     assert registered == f"keras_canon>{case.cls.__name__}", f"registered as {registered}"
+    return layer, outputs
 
 
 def symbolic_inputs(case: LayerCase, batch=None):
@@ -98,39 +101,29 @@ def symbolic_inputs(case: LayerCase, batch=None):
     return keras.tree.map_structure(placeholder, case.inputs)
 
 
-def check_shape(case: LayerCase) -> None:
-    layer = case.build()
-    outputs = layer(*symbolic_inputs(case), **case.call)
-    eager = case.run(layer)
+def check_shape(case: LayerCase, layer, expected) -> None:
+    outputs = case.build()(*symbolic_inputs(case), **case.call)
     symbolic = [tuple(item.shape) for item in keras.tree.flatten(outputs)]
-    found = [tuple(item.shape) for item in keras.tree.flatten(eager)]
+    found = [tuple(item.shape) for item in keras.tree.flatten(expected)]
     for one, other in zip(symbolic, found, strict=True):
         assert len(one) == len(other), f"symbolic {one}, eager {other}"
         assert all(a is None or a == b for a, b in zip(one, other, strict=True)), f"symbolic {one}, eager {other}"
 
 
-def check_weights(case: LayerCase) -> None:
-    layer = case.build()
-    case.run(layer)
+def check_weights(case: LayerCase, layer, expected) -> None:
     found = sum(int(np.prod(w.shape)) for w in layer.trainable_weights)
     assert found == case.trainable, f"{found} trainable parameters, expected {case.trainable}"
 
 
-def check_compiled(case: LayerCase) -> None:
-    layer = case.build()
-    expected = case.run(layer)
+def check_compiled(case: LayerCase, layer, expected) -> None:
     assert_close(tf.function(lambda: case.run(layer), autograph=False)(), expected, 1e-5, "tf.function")
 
 
-def check_xla(case: LayerCase) -> None:
-    layer = case.build()
-    expected = case.run(layer)
+def check_xla(case: LayerCase, layer, expected) -> None:
     assert_close(tf.function(lambda: case.run(layer), autograph=False, jit_compile=True)(), expected, 1e-5, "XLA")
 
 
-def check_half(case: LayerCase) -> None:
-    reference = case.build()
-    expected = case.run(reference)
+def check_half(case: LayerCase, reference, expected) -> None:
     for policy, tolerance in case.tolerance.items():
         layer = case.build(policy)
         case.run(layer)
@@ -144,11 +137,9 @@ def check_half(case: LayerCase) -> None:
         assert_close(found, expected, tolerance, policy)
 
 
-def check_gradient(case: LayerCase) -> None:
-    layer = case.build()
-    outputs = [item for item in tf.nest.flatten(case.run(layer)) if item.dtype.is_floating]
+def check_gradient(case: LayerCase, layer, expected) -> None:
     random = np.random.RandomState(3)
-    weights = [random.standard_normal(item.shape).astype("float32") for item in outputs]
+    weights = [random.standard_normal(item.shape).astype("float32") for item in tf.nest.flatten(expected) if item.dtype.is_floating]
     with tf.GradientTape() as tape:
         outputs = [item for item in tf.nest.flatten(case.run(layer)) if item.dtype.is_floating]
         loss = tf.add_n([tf.reduce_sum(a * b) for a, b in zip(outputs, weights, strict=True)])
@@ -160,26 +151,21 @@ def check_gradient(case: LayerCase) -> None:
         assert np.any(gradient), f"gradient of {weight.path} is zero"
 
 
-def check_initializer(case: LayerCase) -> None:
+def check_initializer(case: LayerCase, layer, expected) -> None:
     names = [n for n in inspect.signature(case.cls.__init__).parameters if n.endswith("initializer") and "bias" not in n]
     if not names:
         return
-    builds = []
-    shared = {name: keras.initializers.RandomNormal() for name in names}
-    for _ in range(2):
-        layer = case.build(**dict.fromkeys(names, shared[names[0]]))
-        case.run(layer)
-        builds.append(layer.get_weights())
-        kernels = [w for w in builds[-1] if w.ndim >= 2 and w.size > 3 and np.ptp(w) > 0]
-        for index, one in enumerate(kernels):
-            for other in kernels[index + 1 :]:
-                assert one.shape != other.shape or not np.array_equal(one, other), "two kernels start equal (shared initializer)"
+    sharing = case.build(**dict.fromkeys(names, keras.initializers.RandomNormal()))
+    case.run(sharing)
+    kernels = [w for w in sharing.get_weights() if w.ndim >= 2 and w.size > 3 and np.ptp(w) > 0]
+    for index, one in enumerate(kernels):
+        for other in kernels[index + 1 :]:
+            assert one.shape != other.shape or not np.array_equal(one, other), "two kernels start equal (shared initializer)"
 
 
-def check_mask(case: LayerCase) -> None:
+def check_mask(case: LayerCase, layer, expected) -> None:
     if not case.mask:
         return
-    layer = case.build()
     sequence = np.asarray(case.inputs[0])
     keep = max(1, sequence.shape[1] // 2)
     garbage = sequence.copy()
@@ -211,10 +197,14 @@ def save_for_reload(case: LayerCase, folder) -> None:
     np.savez(folder / f"{case.id}.npz", *inputs, **{f"output_{i}": value for i, value in enumerate(found)})
 
 
-def check_layer(case: LayerCase) -> None:
-    """Run every part of the contract but the reload, which the sweep does for all layers in one process."""
+def check_layer(case: LayerCase, chosen: Collection[str] = PARTS) -> None:
+    """Run parts of the contract, the config's in any case; the reload is run by the sweep, for all layers in one process."""
+    assert "config" not in case.without, f"{case.id}: every layer has a config"
+    try:
+        built = check_config(case)
+    except AssertionError as error:
+        raise AssertionError(f"{case.id}: config: {error}") from error
     parts = {
-        "config": check_config,
         "shape": check_shape,
         "weights": check_weights,
         "compiled": check_compiled,
@@ -225,10 +215,12 @@ def check_layer(case: LayerCase) -> None:
         "mask": check_mask,
     }
     for name, check in parts.items():
+        if name not in chosen:
+            continue
         if name in case.without:
             print(f"{case.id}: {name} left out: {case.without[name]}")
             continue
         try:
-            check(case)
+            check(case, *built)
         except AssertionError as error:
             raise AssertionError(f"{case.id}: {name}: {error}") from error

@@ -1,4 +1,7 @@
-"""The contract of DESIGN section 5 over every public layer."""
+"""The contract of DESIGN section 5 over every public layer.
+
+By default the dearest parts are run on the first case of each layer; `-m slow` runs them on the others.
+"""
 
 import importlib.util
 import inspect
@@ -8,7 +11,7 @@ from pathlib import Path
 
 import keras
 import pytest
-from checks.layers import LayerCase, check_layer, save_for_reload
+from checks.layers import PARTS, LayerCase, check_layer, save_for_reload
 
 from keras_canon import layers
 
@@ -27,16 +30,31 @@ def gather() -> list[LayerCase]:
 
 
 CASES = gather()
+FIRST = {case.cls: case.id for case in reversed(CASES)}.values()
+OTHERS = [case for case in CASES if case.id not in FIRST]
+DEAR = ("xla", "half", "initializer")
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
 def test_contract(case):
-    check_layer(case)
+    check_layer(case, PARTS if case.id in FIRST else [part for part in PARTS if part not in DEAR])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", OTHERS, ids=lambda case: case.id)
+def test_dear_parts_of_further_cases(case):
+    check_layer(case, DEAR)
 
 
 def test_case_names_are_unique():
     names = [case.id for case in CASES]
     assert len(names) == len(set(names))
+
+
+def test_what_is_left_to_the_marker():
+    """By default every class has a case on which the whole contract is checked."""
+    assert {case.cls for case in CASES if case.id in FIRST} == {case.cls for case in CASES}
+    print(f"by default {DEAR} and the reload run on {len(FIRST)} cases; -m slow runs them on {len(OTHERS)} more")
 
 
 def test_every_exported_layer_is_in_the_sweep():
@@ -45,8 +63,9 @@ def test_every_exported_layer_is_in_the_sweep():
     assert classes == {case.cls for case in CASES}
 
 
-def test_reload_in_a_fresh_process(tmp_path):
-    cases = [case for case in CASES if "reload" not in case.without]
+@pytest.mark.parametrize("first", [True, pytest.param(False, marks=pytest.mark.slow)], ids=["first", "others"])
+def test_reload_in_a_fresh_process(first, tmp_path):
+    cases = [case for case in CASES if (case.id in FIRST) == first and "reload" not in case.without]
     for case in cases:
         save_for_reload(case, tmp_path)
     found = subprocess.run(
