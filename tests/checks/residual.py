@@ -1,5 +1,8 @@
 """What the tests of the families of residual networks share."""
 
+import functools
+from concurrent.futures import ThreadPoolExecutor
+
 import keras
 import numpy as np
 
@@ -9,9 +12,21 @@ from keras_canon.zoo.families import conversions
 
 
 def unallocated(name: str, **arguments) -> zoo.Model:
-    """Return a variant whose weights have shapes but no values, so that the largest costs no memory."""
-    with keras.StatelessScope(initialize_variables=False):
-        return zoo.create(name, **arguments)
+    """Return a variant whose weights have shapes but no values, so that the largest costs no memory; for reading only."""
+    return _variant(name) if not arguments else _new(name, **arguments)
+
+
+def _new(name: str, **arguments) -> zoo.Model:
+    def build():
+        with keras.StatelessScope(initialize_variables=False):
+            return zoo.create(name, **arguments)
+
+    # Keras keeps a list of variables without values by thread, and would give them all values at the thread's next symbolic call
+    with ThreadPoolExecutor(max_workers=1) as thread:
+        return thread.submit(build).result()
+
+
+_variant = functools.cache(_new)
 
 
 def blocks_of(model: zoo.Model, stage: str) -> list[keras.layers.Layer]:

@@ -50,7 +50,7 @@ OPTIMIZERS = {
 
 
 # 8 + 8 + 5; and a last batch of one, for which the second replica has nothing
-CASES = [*((name, 21) for name in OPTIMIZERS), ("sgd", 17)]
+CASES = [("loss_scale", 21), ("sgd", 17), *(pytest.param(name, 21, marks=pytest.mark.slow) for name in ("adamw", "sgd"))]
 
 
 @pytest.mark.parametrize(("optimizer", "count"), CASES)
@@ -180,6 +180,17 @@ def result_of(folder, index):
         return {name: stored[name] for name in stored.files}
 
 
+def test_b45_two_workers_equal_each_other(tmp_path):
+    finish(start_workers(tmp_path, free_ports(2)))
+    first, second = result_of(tmp_path, 0), result_of(tmp_path, 1)
+    np.testing.assert_allclose(first["m1"], [[0.2]], rtol=1e-6)
+    for name in first:
+        np.testing.assert_array_equal(first[name], second[name], err_msg=name)
+    # only the chief has written, and nothing else lies there
+    assert {path.name for path in tmp_path.iterdir()} == {"checkpoints", "history.csv", "worker0.npz", "worker1.npz"}
+
+
+@pytest.mark.slow
 def test_b45_two_workers_equal_each_other_and_one_and_survive_a_kill(tmp_path):
     for name in ("one", "two"):
         (tmp_path / name).mkdir()

@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+import shutil
 import zipfile
 from pathlib import Path
 
@@ -125,10 +126,15 @@ def test_two_runs_are_equal_bit_for_bit(finished, tmp_path):
         np.testing.assert_array_equal(one, other)
     for name in set(again.history) - {"seconds"}:
         assert again.history[name] == finished.history[name]
+
+
+@pytest.mark.slow
+def test_a_run_of_another_seed_is_another(finished, tmp_path):
     other_seed = training.run(finished.folder / "recipe.toml", tmp_path / "other", seed=1, verbose=False)
     assert other_seed.history["loss"] != finished.history["loss"]
 
 
+@pytest.mark.slow
 def test_early_stopping_keeps_the_best_epoch(tmp_path):
     class Spoil(keras.callbacks.Callback):
         """Break the weights from the second epoch on, so that the first stays the best."""
@@ -155,19 +161,18 @@ class Interrupt(keras.callbacks.Callback):
             raise KeyboardInterrupt
 
 
-def test_ctrl_c_keeps_the_best_weights_so_far(tmp_path):
-    out = tmp_path / "run"
+def test_ctrl_c_keeps_the_best_weights_so_far(finished, tmp_path):
+    out, changes = tmp_path / "run", {"train.epochs": 3, "train.patience": 9}
     with pytest.raises(training.RunInterrupted, match=r"epoch 1, val_loss .* are in .*model\.keras") as caught:
-        training.run(FAST, out, smoke=True, verbose=False, callbacks=[Interrupt(1)])
+        training.run(FAST, out, smoke=True, overrides=changes, verbose=False, callbacks=[Interrupt(1)])
     assert "\n" not in str(caught.value)
     assert zoo.load_model(out / "model.keras").record.labels
     assert json.loads((out / "metrics.json").read_text(encoding="utf-8"))["status"] == "interrupted"
     # started again it goes on, and ends as if nothing had happened
-    resumed = training.run(FAST, out, smoke=True, verbose=False)
-    unbroken = training.run(FAST, tmp_path / "unbroken", smoke=True, verbose=False)
-    for one, other in zip(resumed.model.get_weights(), unbroken.model.get_weights(), strict=True):
+    resumed = training.run(FAST, out, smoke=True, overrides=changes, verbose=False)
+    for one, other in zip(resumed.model.get_weights(), finished.model.get_weights(), strict=True):
         np.testing.assert_array_equal(one, other)
-    assert [name for name in resumed.history if resumed.history[name] != unbroken.history[name]] == ["seconds"]
+    assert [name for name in resumed.history if resumed.history[name] != finished.history[name]] == ["seconds"]
 
 
 def test_ctrl_c_in_the_first_epoch(tmp_path):
@@ -194,9 +199,9 @@ def test_a_finished_run_is_not_lost(finished, tmp_path):
     assert (tmp_path / "thesis.txt").read_text() == "mine"
 
 
-def test_overwriting_removes_the_old_run_and_nothing_else(tmp_path):
+def test_overwriting_removes_the_old_run_and_nothing_else(finished, tmp_path):
     out = tmp_path / "run"
-    training.run(FAST, out, smoke=True, verbose=False)
+    shutil.copytree(finished.folder, out)
     (out / "notes.txt").write_text("mine")
     (out / "events" / "old").mkdir()
     training.run(FAST, out, smoke=True, overwrite=True, overrides={"train.epochs": 1}, verbose=False)
