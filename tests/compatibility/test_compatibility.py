@@ -1,7 +1,7 @@
 """What earlier releases saved is loaded and answers as it did then: models, weights, bundles, recipes."""
 
+import importlib.util
 import json
-import sys
 from pathlib import Path
 
 import keras
@@ -11,9 +11,9 @@ import pytest
 from keras_canon import serving, training, zoo
 
 HERE = Path(__file__).parent
-sys.path.append(str(HERE))
-
-import make  # noqa: E402
+SPEC = importlib.util.spec_from_file_location("compatibility_make", HERE / "make.py")
+make = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(make)
 
 RELEASES = sorted(path.name for path in HERE.iterdir() if (path / "answers.json").exists())
 SAVED = [(release, name) for release in RELEASES for name in json.loads((HERE / release / "answers.json").read_text(encoding="utf-8"))]
