@@ -88,11 +88,11 @@ def export(
 def _text(folder: Path, max_new_tokens: int, temperature: float, start: str | None, stream: bool) -> "Text":
     """Return how the bundle takes and gives text."""
     from ..serving import Text
+    from ..serving.text_signatures import end_ids
     from ..zoo import Generation, load_tokenizer
 
     words = load_tokenizer(folder)
-    ends = (words.special_tokens["<end>"],) if "<end>" in words.special_tokens else ()
-    settings = Generation(max_new_tokens=max_new_tokens, temperature=temperature, stop_ids=ends)
+    settings = Generation(max_new_tokens=max_new_tokens, temperature=temperature, stop_ids=end_ids(words))
     return Text(words, settings, start=start, stream=stream)
 
 

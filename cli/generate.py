@@ -14,7 +14,8 @@ from .console import load_tensorflow
 if TYPE_CHECKING:
     from ..zoo import Generator, Model, Tokenizer
 
-STARTS, STOPS = ("<start>", "[CLS]"), ("<end>", "<|endoftext|>", "[SEP]")
+END = "<end>"
+STARTS, STOPS = ("<start>", "[CLS]"), (END, "<|endoftext|>", "[SEP]")
 
 
 def generate(
@@ -108,7 +109,8 @@ def read_texts(generator: "Generator", words: "Tokenizer", texts: list[str], sta
         start = start or next((name for name in STARTS if name in words.special_tokens), None)
         if start is None:
             raise CanonError("A translation begins with a special token: name it with --start.")
-        return {"source_ids": [words.encode(text) for text in texts], "target_ids": [[words.special_id(start)]] * len(texts)}
+        end = END if END in words.special_tokens else None  # as in training
+        return {"source_ids": [words.encode(text, end=end) for text in texts], "target_ids": [[words.special_id(start)]] * len(texts)}
     rows = [words.encode(text, start=start) for text in texts]
     if not all(rows):
         names = ", ".join(words.special_tokens)

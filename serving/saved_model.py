@@ -12,10 +12,10 @@ import keras
 import tensorflow as tf
 
 from ..zoo.errors import CanonError
+from ..zoo.graph_tokenizer import fits_graph
 from ..zoo.model import Model, load_model
 from ..zoo.records import ModelRecord, Preprocessing
 from ..zoo.tokenizers_files import load_tokenizer
-from ..zoo.tokenizers_plain import ByteTokenizer, CharacterTokenizer
 from .bundle import LABELS, MANIFEST, TOKENIZER, Bundle, Manifest, hash_files
 from .companions import Precision, check_request, prepare, write_companions
 from .freezing import reads_tables
@@ -41,8 +41,8 @@ def export(
 ) -> Bundle:
     """Write a model as a SavedModel bundle in `directory/VERSION`.
 
-    The signature `serving_default` takes arrays, `bytes` takes encoded images (JPEG, PNG, GIF or BMP of any size) and holds the
-    preprocessing, `features` gives the declared feature maps. All take batches of any size, 0 too, speak float32 whatever the
+    The signature `serving_default` takes arrays, `bytes` takes encoded images (JPEG, PNG, GIF, BMP or WebP of any size) and holds
+    the preprocessing, `features` gives the declared feature maps. All take batches of any size, 0 too, speak float32 whatever the
     model's dtype policy is, and share one set of weights, which are constants with batch norm folded into them (above 1.5 GB they
     stay variables). The folder appears whole or not at all.
 
@@ -59,7 +59,7 @@ def export(
             these and the class indices, the path of an `.npz` file of arrays (classes under `targets`), or a folder of images.
         text: for a model that reads or writes text, its tokenizer and how it writes: adds the signature `generate` and, to a
             recurrent one, `step`; or `bytes`, from text to the outputs, or from an image to the text on it. None takes the
-            tokenizer of bytes or characters that lies beside the model as `tokenizer.json`, if there is one.
+            tokenizer of bytes, characters or byte-level BPE that lies beside the model as `tokenizer.json`, if there is one.
 
     Returns:
         the bundle: its path and its manifest.
@@ -141,7 +141,7 @@ def _text_beside(model: keras.Model | str | Path) -> Text | None:
     if not file.is_file():
         return None
     tokenizer = load_tokenizer(file)
-    return Text(tokenizer) if isinstance(tokenizer, ByteTokenizer | CharacterTokenizer) else None
+    return Text(tokenizer) if fits_graph(tokenizer) else None
 
 
 def _record(model: keras.Model) -> ModelRecord | None:

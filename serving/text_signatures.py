@@ -16,6 +16,7 @@ from ..zoo.registry import info
 from ..zoo.stepping import step_model
 from ..zoo.tokenizers import Tokenizer
 from ..zoo.tokenizers_plain import END, START
+from ..zoo.tokenizers_subword import GPT2_SPECIAL
 from .signatures import IMAGES_BYTES, LOGITS, Plan, at_door, name_outputs, read_images
 
 PROMPT, SEED, SOURCE, TEXT = "prompt", "seed", "source", "text"
@@ -28,10 +29,11 @@ class Text:
     """How a bundle takes text and gives text.
 
     Args:
-        tokenizer: a `ByteTokenizer` or a `CharacterTokenizer`, the one that the model was trained with.
+        tokenizer: of bytes, characters or byte-level BPE (`zoo.GraphTokenizer`), the one that the model was trained with.
         generation: how a model that writes chooses; None for the likeliest token each time, up to 64, ended by the tokenizer's end token.
         start: name of a special token before each text; before each translation, where None takes the tokenizer's start token.
-        end: name of a special token behind each text that is classified.
+        end: name of a special token behind each text that is classified or translated; for a translation, None takes the tokenizer's
+            end token, if it has one.
         stream: True to export also `begin` and `next`, by which `canon serve` sends a text while it is written.
 
     Raises:
@@ -58,6 +60,11 @@ class Text:
         for name in (self.start, self.end):
             if name is not None:
                 self.tokenizer.special_id(name)
+
+
+def end_ids(tokenizer: Tokenizer) -> tuple[int, ...]:
+    """Return the ids of the special tokens that end a text."""
+    return tuple(tokenizer.special_tokens[name] for name in (END, *GPT2_SPECIAL) if name in tokenizer.special_tokens)
 
 
 def writes_text(model: keras.Model) -> bool:
@@ -107,13 +114,14 @@ class _Writer:
 
     def __init__(self, model: Model, text: Text):
         self._words, self._start = GraphTokenizer(text.tokenizer), text.start
-        ends = (text.tokenizer.special_tokens[END],) if END in text.tokenizer.special_tokens else ()
+        ends = end_ids(text.tokenizer)
         self.settings = text.generation or Generation(stop_ids=ends)
         self.generator = Generator(model, self.settings)
         text.tokenizer.check_vocabulary(self.generator.decoder.vocabulary_size, model.name)
         self._translates = self.generator.decoder.has_encoder
         if self._translates:
             self._begin_id = text.tokenizer.special_id(text.start or START)
+            self._end = text.end or (END if END in text.tokenizer.special_tokens else None)
         self.door = tf.TensorSpec((None,), tf.string, name=SOURCE if self._translates else PROMPT)
         self.seed = [tf.TensorSpec((None,), tf.int32, name=SEED)] if self.settings.temperature else []
 
@@ -121,7 +129,8 @@ class _Writer:
         """Return what `Generator.write` takes: ids and their lengths, and what an encoder reads."""
         sources = None
         if self._translates:
-            sources, found = self._words.encode(texts)
+            sources, found = self._words.encode(texts, end=self._end)
+            found = found if self._end is None else found - 1
             token_ids = tf.pad(tf.fill((tf.shape(texts)[0], 1), self._begin_id), [[0, 0], [0, 1]])
             lengths = tf.ones_like(found)
         else:
@@ -134,7 +143,15 @@ class _Writer:
     def generate(self, texts, seed=None):
         """Return the new text of each row."""
         token_ids, lengths, sources = self.read(texts)
-        return {TEXT: self._words.decode(self.generator.write(token_ids, lengths, _pairs(seed), sources))}
+        written = self.generator.write(token_ids, lengths, _pairs(seed), sources)
+        return {TEXT: self._words.decode(written, _written_lengths(written, self.settings.stop_ids))}
+
+
+def _written_lengths(written, stop_ids: tuple[int, ...]):
+    """Return how many ids of each row (B, T) were written, the stop id that ended it included."""
+    stops = tf.reduce_any(written[..., None] == tf.constant(stop_ids, tf.int32), axis=-1)
+    over = tf.cumsum(tf.cast(stops, tf.int32), axis=1, exclusive=True) > 0
+    return tf.reduce_sum(tf.cast(~over, tf.int32), axis=1)
 
 
 def _pairs(seed):

@@ -68,7 +68,7 @@ def test_a_translator_reads_the_prompt(tmp_path):
     model = writer("transformer_tiny", {"depth": [1, 1]})
     model.save(tmp_path / "model.keras")
     TOKENIZER.save(tmp_path)
-    prompts = {"source_ids": [TOKENIZER.encode("the fox")], "target_ids": [[TOKENIZER.special_id("<start>")]]}
+    prompts = {"source_ids": [TOKENIZER.encode("the fox", end="<end>")], "target_ids": [[TOKENIZER.special_id("<start>")]]}
     (row,) = zoo.generate(model, prompts, Generation(max_new_tokens=3, stop_ids=(2,)))
     assert generate(tmp_path, "--prompt", "the fox", "--max-new-tokens", 3) == f"{TOKENIZER.decode(row)}\n"
 

@@ -17,6 +17,7 @@ from keras_canon.cli.export import export
 from keras_canon.layers import ctc_greedy_decode
 from keras_canon.serving import Text
 from keras_canon.serving.streaming import Stream
+from keras_canon.serving.text_signatures import _written_lengths
 from keras_canon.zoo import ByteTokenizer, CanonError, CharacterTokenizer, Generation, Generator
 from keras_canon.zoo.records import Preprocessing
 
@@ -181,7 +182,7 @@ def test_a_translator_reads_the_source(tmp_path):
     serving.export(model, tmp_path / "model", text=Text(words, settings))
     sources = ["abc", "h g f", "dead"]
     found = serving.load(tmp_path / "model").predict(sources, "generate")
-    prompts = {"source_ids": [words.encode(text) for text in sources], "target_ids": [[words.special_id("<start>")]] * 3}
+    prompts = {"source_ids": [words.encode(text, end="<end>") for text in sources], "target_ids": [[words.special_id("<start>")]] * 3}
     assert texts(found) == [words.decode(row) for row in zoo.generate(model, prompts, settings)]
 
 
@@ -248,3 +249,27 @@ def test_the_command_exports_text(tmp_path, char_rnn):
     servable = serving.load(tmp_path / "out")
     assert set(servable.signatures) == {"begin", "generate", "next", "serving_default", "step"}
     assert set(servable.signatures["generate"].inputs) == {"prompt", "seed"}
+
+
+def test_a_model_with_byte_pairs_takes_text_and_gives_text(tmp_path):
+    (tmp_path / "corpus.txt").write_text("the cat and the hat don't sit on the mat\n" * 40, encoding="utf-8")
+    words = zoo.train_bpe(tmp_path / "corpus.txt", 290)
+    model = small("gpt2_tiny", vocabulary_size=words.vocabulary_size, depth=1, model_dim=32, num_heads=2, max_length=32)
+    model.save(tmp_path / "model.keras")
+    words.save(tmp_path)
+    bundle = serving.export(tmp_path, tmp_path / "out", text=Text(words, Generation(max_new_tokens=NEW, stop_ids=(1,))))
+    servable, texts = serving.load(bundle.path.parent), ["the cat", "don't", "été ☃"]
+    found = servable.predict(texts, "generate")["text"]
+    rows = zoo.generate(model, [words.encode(text) for text in texts], Generation(max_new_tokens=NEW, stop_ids=(1,)))
+    assert [text.decode() for text in found] == [words.decode(row) for row in rows]
+    # what the folder holds is taken without being asked for
+    assert "generate" in serving.export(tmp_path, tmp_path / "beside").manifest.signatures
+
+
+def test_nothing_is_written_behind_the_end(tmp_path, gpt2):
+    # with a vocabulary whose id 0 is a letter, as GPT-2's, what fills a row must not be text
+    words = ByteTokenizer(["<pad>"])
+    model = small("gpt2_tiny", vocabulary_size=257, depth=1, model_dim=32, num_heads=2, max_length=32)
+    (row,) = zoo.generate(model, [words.encode("x")], Generation(max_new_tokens=NEW))
+    lengths = _written_lengths(np.array([row, [5, 0, 0, 0, 0, 0]], "int32"), (row[1], 0))
+    assert lengths.numpy().tolist() == [min(row.index(token) for token in row if token in (row[1], 0)) + 1, 2]

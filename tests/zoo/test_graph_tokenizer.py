@@ -78,9 +78,90 @@ def test_an_id_of_another_vocabulary_is_an_error():
         zoo.GraphTokenizer(TOKENIZERS["bytes"]).decode([[3, 259]])
 
 
-def test_other_tokenizers_are_refused():
-    with pytest.raises(zoo.CanonError, match="A graph takes a ByteTokenizer or a CharacterTokenizer, got str"):
+def test_other_tokenizers_are_refused(corpus):
+    with pytest.raises(zoo.CanonError, match="A graph takes a tokenizer of bytes, characters or byte-level BPE, got str"):
         zoo.GraphTokenizer("bytes")
+    with pytest.raises(zoo.CanonError, match="byte-level BPE, got WordPiece: export the model for ids instead"):
+        zoo.GraphTokenizer(zoo.train_wordpiece(corpus, 300))
+
+
+WORDS = [
+    "don't",
+    "we'll",
+    "I'm",
+    "'s",
+    "'re",
+    "'",
+    "''",
+    "'S",
+    "the",
+    "tokenizer",
+    "aaa",
+    "aaaaaaa",
+    " ",
+    "  ",
+    "   ",
+    "\n",
+    "\r\n",
+    "\t",
+    "1",
+    "2024",
+]
+WORDS += ["-", "...", "\u00a0", "\u2003", "\u0085", "\u200b", "²", "Ⅷ", "٣", "𝔘", "ǅ", "ﬃ", "한", "ß", "_", "\x1c", "\ufeff", *TEXTS]
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    path = tmp_path_factory.mktemp("corpus") / "text.txt"
+    draw = random.Random(1)
+    lines = (
+        " ".join(draw.choices(["the", "tokenizer", "don't", "aaaa", "2024", "漢字", "🙂", "we'll", "é", "  "], k=9)) for _ in range(200)
+    )
+    path.write_text("\n".join(lines), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def byte_pairs(corpus):
+    tokenizer = zoo.train_bpe(corpus, 330)
+    return tokenizer, zoo.GraphTokenizer(tokenizer)
+
+
+def test_byte_pairs_are_those_of_the_library(byte_pairs):
+    tokenizer, graph = byte_pairs
+    draw = random.Random(2)
+    texts = ["", *WORDS, *("".join(draw.choices(WORDS, k=draw.randint(1, 12))) for _ in range(3000))]
+    ids, lengths = graph.encode([text.encode() for text in texts])
+    rows = rows_of(ids, lengths)
+    for text, row in zip(texts, rows, strict=True):
+        assert row == tokenizer.encode(text), repr(text)
+    assert graph.decode(ids, lengths).numpy().tolist() == [text.encode() for text in texts]
+    ids = np.random.RandomState(0).randint(0, tokenizer.vocabulary_size, (500, 9))
+    assert graph.decode(ids).numpy().tolist() == [tokenizer.decode(row.tolist()).encode() for row in ids]
+
+
+@pytest.mark.parametrize("texts", [[], [b""], [b"", b"the", b""]])
+def test_byte_pairs_of_batches_with_empty_texts(byte_pairs, texts):
+    tokenizer, graph = byte_pairs
+    texts = tf.constant(texts, tf.string, shape=(len(texts),))
+    assert rows_of(*graph.encode(texts, end="<end>")) == [tokenizer.encode(text, end="<end>") for text in texts.numpy()]
+
+
+def test_every_character_is_cut_as_the_library_cuts_it(byte_pairs):
+    tokenizer, graph = byte_pairs
+    draw = random.Random(3)
+    points = [*range(0x3000), *(draw.choice([draw.randrange(0x3000, 0xD800), draw.randrange(0xE000, 0x110000)]) for _ in range(3000))]
+    texts = [f"a{chr(point)}1{chr(point)}  {chr(point)}'s" for point in points]
+    assert rows_of(*graph.encode(texts)) == [tokenizer.encode(text) for text in texts]
+
+
+def test_byte_pairs_refuse_what_python_refuses(byte_pairs):
+    tokenizer, graph = byte_pairs
+    for text in BROKEN:
+        with pytest.raises(tf.errors.InvalidArgumentError, match="A text is not UTF-8"):
+            graph.encode([b"the", text])
+        with pytest.raises(zoo.CanonError, match="not UTF-8"):
+            tokenizer.encode(text)
 
 
 class Writer(tf.Module):
