@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from .probes import Probe, linear_probe, nearest_neighbours
     from .pseudo_labels import pseudo_label_rounds
     from .rate_range import RateRange, find_rate
+    from .rematerialisation import rematerialise
     from .running import RunInterrupted, RunResult, run
     from .self_supervised import pretrain
     from .sequence_evaluation import SequenceEvaluation
@@ -74,6 +75,7 @@ __all__ = [
     "pretrain",
     "pseudo_label_rounds",
     "recipe_toml",
+    "rematerialise",
     "run",
     "schedules",
     "task_accuracies",
@@ -118,6 +120,7 @@ _HOMES = {
     "SequenceEvaluation": "sequence_evaluation",
     "TuneResult": "tuning",
     "evaluate": "evaluation",
+    "rematerialise": "rematerialisation",
     "run": "running",
     "tune": "tuning",
     "unfreeze": "freezing",
