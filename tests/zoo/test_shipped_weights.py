@@ -33,7 +33,7 @@ def file_of(one):
 
 
 def test_which_they_are():
-    assert set(SHIPPED) == {"lenet5", "lenet5_modern", "resnet20", "mobilenet_v2"}
+    assert set(SHIPPED) == {"lenet5", "lenet5_modern", "resnet20", "mobilenet_v2", "vit_tiny_16"}
     assert {path.name for path in FOLDER.iterdir()} == {file_of(one).name for one in SHIPPED.values()}
     assert sum(path.stat().st_size for path in FOLDER.iterdir()) < AT_MOST
 
