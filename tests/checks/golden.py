@@ -41,6 +41,6 @@ def check_golden(variant: str, name: str) -> float:
     assert not report.unused
     assert not report.missing
     del state
-    error = golden_error(golden, np.asarray(model.predict(RULE["images"](golden), verbose=0)))
+    error = golden_error(golden, np.asarray(model(RULE["images"](golden), training=False)))
     assert error < 1e-4, f"{variant} is {error:.1e} standard deviations from {name}"
     return error

@@ -94,9 +94,8 @@ def arrays(outputs: dict) -> dict[str, np.ndarray]:
     return {name: np.asarray(value) for name, value in outputs.items()}
 
 
-def check_gradient(case: SequenceCase) -> None:
+def check_gradient(case: SequenceCase, model: zoo.Model) -> None:
     """Every trainable weight gets a finite gradient that is not zero."""
-    model = case.build()
     inputs = case.inputs(model)
     random = np.random.RandomState(7)
     with tf.GradientTape() as tape:
@@ -109,9 +108,8 @@ def check_gradient(case: SequenceCase) -> None:
         assert np.any(tf.convert_to_tensor(gradient)) or weight.path.endswith(case.still or "-"), f"gradient of {weight.path} is zero"
 
 
-def check_padding(case: SequenceCase) -> None:
+def check_padding(case: SequenceCase, model: zoo.Model) -> None:
     """Padded = trimmed = left-padded, for all rows alike and for rows of different lengths in one batch."""
-    model = case.build()
     inputs = case.inputs(model)
     trimmed = arrays(run(model, inputs))
     for side in case.sides:
@@ -132,9 +130,8 @@ def check_padding(case: SequenceCase) -> None:
     assert error < TOLERANCE, f"a row beside a longer one differs by {error:.1e}"
 
 
-def check_empty(case: SequenceCase) -> None:
+def check_empty(case: SequenceCase, model: zoo.Model) -> None:
     """A row of nothing but padding gives finite outputs."""
-    model = case.build()
     inputs = {name: value if name in case.unpadded else np.zeros_like(value) for name, value in case.inputs(model).items()}
     for name, value in arrays(run(model, inputs)).items():
         assert np.all(np.isfinite(value)), name
@@ -159,13 +156,17 @@ def store(case: SequenceCase, folder, kind: str) -> None:
 
 
 def check_sequence_model(case: SequenceCase, folder=None) -> None:
-    """Run every part but those of a fresh process, which the sweep does for all models at once."""
-    for name, check in {"gradient": check_gradient, "padding": check_padding, "empty": check_empty}.items():
+    """Run every part but those of a fresh process, which the sweep does for all models at once, on one model.
+
+    The gradient's comes last, for training moves statistics.
+    """
+    model = case.build()
+    for name, check in {"padding": check_padding, "empty": check_empty, "gradient": check_gradient}.items():
         if name in case.without:
             print(f"{case.name}: {name} left out: {case.without[name]}")
             continue
         try:
-            check(case)
+            check(case, model)
         except AssertionError as error:
             raise AssertionError(f"{case.name}: {name}: {error}") from error
-        keras.backend.clear_session(free_memory=False)
+    keras.backend.clear_session(free_memory=False)

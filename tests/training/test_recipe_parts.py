@@ -129,20 +129,22 @@ class Stop(keras.callbacks.Callback):
             raise KeyboardInterrupt
 
 
-def test_a_run_with_everything_goes_on_bit_for_bit(tmp_path):
-    changes = {**EVERYTHING, "train.checkpoint_steps": 1}
+@pytest.mark.parametrize(
+    "augment", [{"flip_horizontal": True, "mixup": 0.3}, pytest.param(EVERYTHING["augment"], marks=pytest.mark.slow)], ids=["some", "all"]
+)
+def test_a_run_with_everything_goes_on_bit_for_bit(augment, tmp_path):
+    changes = {**EVERYTHING, "augment": augment, "train.checkpoint_steps": 1}
     whole = training.run(FAST, tmp_path / "whole", smoke=True, overrides=changes, verbose=False)
     assert len(whole.history["loss"]) == 3
-    for epoch, batch in ((0, 1), (2, 0)):
-        with pytest.raises(KeyboardInterrupt):
-            training.run(FAST, tmp_path / "parts", smoke=True, overrides=changes, verbose=False, callbacks=[Stop(epoch, batch)])
+    with pytest.raises(KeyboardInterrupt):
+        training.run(FAST, tmp_path / "parts", smoke=True, overrides=changes, verbose=False, callbacks=[Stop(1, 0)])
     parts = training.run(FAST, tmp_path / "parts", smoke=True, overrides=changes, verbose=False)
     for one, other in zip(whole.model.get_weights(), parts.model.get_weights(), strict=True):
         np.testing.assert_array_equal(one, other)
     assert parts.history["val_loss"] == whole.history["val_loss"]
 
 
-@pytest.mark.parametrize("policy", ["mixed_float16", "mixed_bfloat16"])
+@pytest.mark.parametrize("policy", ["mixed_float16", pytest.param("mixed_bfloat16", marks=pytest.mark.slow)])
 def test_a_run_in_half_precision_with_a_stochastic_average(policy, tmp_path):
     changes = {"train.precision": policy, "average": {"name": "stochastic", "start_epoch": 2}, "train.epochs": 3}
     result = training.run(FAST, tmp_path / "run", smoke=True, overrides=changes, verbose=False)
@@ -150,6 +152,7 @@ def test_a_run_in_half_precision_with_a_stochastic_average(policy, tmp_path):
     assert load_recipe(tmp_path / "run" / "recipe.toml").train.precision == policy
 
 
+@pytest.mark.slow
 def test_a_run_with_snapshots_keeps_one_for_each_cycle(tmp_path):
     changes = {"schedule": RESTARTS, "train.snapshots": True, "train.epochs": 3}
     training.run(FAST, tmp_path / "run", smoke=True, overrides=changes, verbose=False)
@@ -157,6 +160,7 @@ def test_a_run_with_snapshots_keeps_one_for_each_cycle(tmp_path):
     assert names == ["snapshot_01.weights.h5", "snapshot_02.weights.h5", "snapshot_03.weights.h5"]
 
 
+@pytest.mark.slow
 def test_b37_a_plateau_lowers_the_rate_of_a_run(tmp_path):
     # with such a rate the validation loss never moves enough to count as better
     changes = {

@@ -15,7 +15,9 @@ from keras_canon.training.tuning_workers import search_in_processes
 from keras_canon.zoo.errors import CanonError
 
 STAND_IN = """#!{python}
-import os, socket, sys, time
+import os, signal, socket, sys, time
+# a shell that starts the tests in the background has interrupts ignored
+signal.signal(signal.SIGINT, signal.default_int_handler)
 name = os.environ["KERASTUNER_TUNER_ID"]
 case = sys.argv[-1]
 open(os.path.join({folder!r}, name + " " + os.environ.get("CUDA_VISIBLE_DEVICES", "none")), "w").close()

@@ -1,6 +1,7 @@
 """What must hold for every model of sequences in the registry.
 
-By default the smallest row of each family is swept, which keeps the suite short; `-m slow` sweeps all the others.
+By default the smallest row of each family is swept, which keeps the suite short, and SavedModels are written of one row of each kind;
+`-m slow` sweeps all the others.
 """
 
 import importlib.util
@@ -42,6 +43,9 @@ def representatives() -> set[str]:
 
 
 DEFAULT = representatives()
+# plain, gated, with attention, convolutional with gates after it, decoder, encoder, both
+KINDS = {"elman", "lstm_classifier", "seq2seq_attention", "crnn_ctc", "gpt2_tiny", "bert_tiny_span", "transformer_tiny_torch"}
+STORED = {"keras": DEFAULT, "saved_model": KINDS}
 
 
 def parameters(items, name_of=lambda item: item) -> list:
@@ -65,11 +69,19 @@ def test_sequence_model(case, tmp_path):
     check_sequence_model(case, tmp_path)
 
 
-@pytest.mark.parametrize("kind", ["keras", "saved_model"])
+def test_the_default_sweep_covers_every_family():
+    assert {zoo.info(name).family for name in DEFAULT} == {zoo.info(name).family for name in NAMES}
+    assert KINDS <= DEFAULT
+
+
 @pytest.mark.parametrize(
-    "names", [pytest.param(DEFAULT, id="default"), pytest.param(set(NAMES) - DEFAULT, id="rest", marks=pytest.mark.slow)]
+    ("kind", "names"),
+    [
+        *[pytest.param(kind, names, id=f"{kind}-default") for kind, names in STORED.items()],
+        *[pytest.param(kind, set(NAMES) - names, id=f"{kind}-rest", marks=pytest.mark.slow) for kind, names in STORED.items()],
+    ],
 )
-def test_stored_models_answer_in_a_fresh_process(names, kind, tmp_path):
+def test_stored_models_answer_in_a_fresh_process(kind, names, tmp_path):
     """And keep the law of padding; a SavedModel without the package."""
     cases = [case for case in CASES if case.name in names]
     for case in cases:

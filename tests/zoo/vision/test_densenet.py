@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from checks.applications import check_twin
 from checks.golden import RULE, check_golden, load_golden
+from checks.residual import unallocated
 
 from keras_canon import layers, zoo
 from keras_canon.zoo.conversion import plan
@@ -19,11 +20,6 @@ TABLE_1 = {
     "densenet201": ((6, 12, 48, 32), (256, 512, 1792, 1920)),
 }
 SMALL = {"block_layers": [1, 1, 1, 1], "growth_rate": 4}
-
-
-def unallocated(name, **arguments):
-    with keras.StatelessScope(initialize_variables=False):
-        return zoo.create(name, **arguments)
 
 
 @pytest.mark.parametrize("name", TABLE_1)
@@ -83,17 +79,13 @@ def test_names_of_older_torch_files():
     assert targets[: len(state)] == targets[len(state) :]
 
 
-def test_twin():
-    check_twin("densenet121", keras.applications.DenseNet121, 64)
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["densenet169", "densenet201"])
+@pytest.mark.parametrize("name", ["densenet121", "densenet169", "densenet201"])
 def test_twins(name):
     check_twin(name, getattr(keras.applications, name.replace("densenet", "DenseNet")), 64)
 
 
-@pytest.mark.parametrize("name", ["densenet169", "densenet201"])
+@pytest.mark.parametrize("name", ["densenet121", *(pytest.param(name, marks=pytest.mark.slow) for name in ("densenet169", "densenet201"))])
 def test_rules_for_keras_applications_meet_every_weight(name):
     """The full twins are slow; their names and shapes are not."""
     ours = unallocated(name)

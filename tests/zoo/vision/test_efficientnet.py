@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from checks.applications import CLASSES, randomize
 from checks.golden import RULE, check_golden, load_golden
+from checks.residual import unallocated
 
 from keras_canon import layers, zoo
 from keras_canon.zoo.conversion import plan
@@ -14,11 +15,6 @@ from keras_canon.zoo.preprocessing import apply_preprocessing
 # table 2: million parameters, thousand million multiply-adds
 TABLE_2 = ((5.3, 0.39), (7.8, 0.70), (9.2, 1.0), (12, 1.8), (19, 4.2), (30, 9.9), (43, 19), (66, 37))
 MEAN, DEVIATION = np.array([0.485, 0.456, 0.406]), np.array([0.229, 0.224, 0.225])
-
-
-def skeleton(name, **arguments):
-    with keras.StatelessScope(initialize_variables=False):
-        return zoo.create(name, **arguments)
 
 
 def blocks(model):
@@ -35,7 +31,7 @@ def test_table_2(scale):
 
 
 def test_table_1():
-    model = skeleton("efficientnet_b0")
+    model = unallocated("efficientnet_b0")
     found = blocks(model)
     stages = ((3, 1, 16, 1), (3, 2, 24, 2), (5, 2, 40, 2), (3, 2, 80, 3), (5, 1, 112, 3), (5, 2, 192, 4), (3, 1, 320, 1))
     expected = [(k, s if index == 0 else 1, c) for k, s, c, n in stages for index in range(n)]
@@ -47,17 +43,17 @@ def test_table_1():
 
 
 def test_scaling_of_b7():
-    model = skeleton("efficientnet_b7", input_shape=(None, None, 3))
+    model = unallocated("efficientnet_b7", input_shape=(None, None, 3))
     names = [block.name for block in blocks(model)]
     assert [sum(name.startswith(f"stage{stage}_") for name in names) for stage in range(2, 9)] == [4, 7, 7, 10, 10, 13, 4]
     assert (model.get_layer("stage1").filters, model.get_layer("stage9").filters) == (64, 2560)
 
 
 def test_section_5_2_regularisation():
-    model = skeleton("efficientnet_b0")
+    model = unallocated("efficientnet_b0")
     rates = [block.branch_dropout.rate for block in blocks(model)]
     np.testing.assert_allclose(rates, 0.2 * np.arange(16) / 16)
-    rates = [skeleton(f"efficientnet_b{scale}", input_shape=(32, 32, 3)).get_layer("head_dropout").rate for scale in (0, 7)]
+    rates = [unallocated(f"efficientnet_b{scale}", input_shape=(32, 32, 3)).get_layer("head_dropout").rate for scale in (0, 7)]
     assert rates == [0.2, 0.5]
 
 
@@ -87,7 +83,7 @@ def torch_names(model):
 @pytest.mark.parametrize("scale", [0, 4, 7])
 def test_rules_for_torchvision_meet_every_weight(scale):
     name = f"efficientnet_b{scale}_torch"
-    model = skeleton(name)
+    model = unallocated(name)
     names = torch_names(model)
     if scale == 0:
         assert {one for one in names if "num_batches" not in one} == set(RULE["state"](load_golden("efficientnet_b0")))
@@ -100,7 +96,7 @@ def test_rules_for_torchvision_meet_every_weight(scale):
 
 def test_b5_to_b7_of_torchvision_have_the_larger_epsilon():
     shallow = {"input_shape": (32, 32, 3), "overrides": {"depth_multiplier": 0.1, "width_multiplier": 0.25}}
-    found = [skeleton(f"efficientnet_b{scale}_torch", **shallow).get_layer("stage1").epsilon for scale in (0, 4, 5, 6, 7)]
+    found = [unallocated(f"efficientnet_b{scale}_torch", **shallow).get_layer("stage1").epsilon for scale in (0, 4, 5, 6, 7)]
     assert found == [1e-5, 1e-5, 1e-3, 1e-3, 1e-3]
 
 
@@ -133,7 +129,7 @@ def test_twin(scale, size):
 
 def test_b17_preprocessing_divides_by_the_deviation_not_its_root():
     white = np.full((1, 224, 224, 3), 255, "uint8")
-    model = skeleton("efficientnet_b0")
+    model = unallocated("efficientnet_b0")
     found = np.asarray(zoo.preprocess(white, model))[0, 0, 0]
     np.testing.assert_allclose(found, [2.2489, 2.4286, 2.64], atol=1e-4)
     # the published weights of keras.applications hold deviations where its layer wants variances, and a rescaling mends that

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from checks.applications import CLASSES, check_twin, randomize
 from checks.golden import RULE, check_golden, load_golden
+from checks.residual import unallocated
 
 from keras_canon import layers, zoo
 from keras_canon.zoo.conversion import plan
@@ -14,11 +15,6 @@ from keras_canon.zoo.families import conversions
 from keras_canon.zoo.preprocessing import apply_preprocessing
 
 TWINS = {"mobilenet_v3_small": keras.applications.MobileNetV3Small, "mobilenet_v3_large": keras.applications.MobileNetV3Large}
-
-
-def skeleton(name):
-    with keras.StatelessScope(initialize_variables=False):
-        return zoo.create(name)
 
 
 def blocks(model):
@@ -40,7 +36,7 @@ def test_both_forms_have_the_rows_of_the_table(size):
 
 
 def test_table_1():
-    model = skeleton("mobilenet_v3_large")
+    model = unallocated("mobilenet_v3_large")
     found = blocks(model)
     assert [block.filters for block in found] == [16, 24, 24, 40, 40, 40, 80, 80, 80, 80, 112, 112, 160, 160, 160]
     assert [block.strides[0] for block in found] == [1, 2, 1, 2, 1, 1, 2, 1, 1, 1, 1, 1, 2, 1, 1]
@@ -54,7 +50,7 @@ def test_table_1():
 
 
 def test_table_2():
-    model = skeleton("mobilenet_v3_small")
+    model = unallocated("mobilenet_v3_small")
     found = blocks(model)
     assert [block.filters for block in found] == [16, 24, 24, 40, 40, 40, 48, 48, 96, 96, 96]
     assert [block.strides[0] for block in found] == [2, 2, 1, 2, 1, 1, 1, 1, 2, 1, 1]
@@ -66,7 +62,7 @@ def test_table_2():
 
 
 def test_equations_of_section_5():
-    block = blocks(skeleton("mobilenet_v3_small"))[3]
+    block = blocks(unallocated("mobilenet_v3_small"))[3]
     x = np.linspace(-4, 4, 9).astype("float32")
     hard_sigmoid = np.clip(x + 3, 0, 6) / 6
     np.testing.assert_allclose(block.gate_activation(x), hard_sigmoid, atol=1e-6)
@@ -99,7 +95,7 @@ def torch_names(model):
 @pytest.mark.parametrize("size", ["small", "large"])
 def test_rules_for_torchvision_meet_every_weight(size):
     name = f"mobilenet_v3_{size}_torch"
-    model = skeleton(name)
+    model = unallocated(name)
     names = [one for one in torch_names(model) if "num_batches" not in one]
     if size == "small":
         assert set(names) == set(RULE["state"](load_golden("mobilenet_v3_small")))
