@@ -7,6 +7,7 @@ import keras
 import tensorflow as tf
 
 from ..layers import ScheduledDropout
+from ..zoo.errors import CanonError
 from .auxiliary import main_output
 from .forward import Forward
 from .gradient_accumulation import accumulate
@@ -106,6 +107,7 @@ class TrainStep:
         self._loss = per_example(model.loss)
         model.optimizer.build(model.trainable_variables)
         self._compiled = compiled(self._step, signature)
+        self._optimizer, self._trained = model.optimizer, _identities(model.trainable_variables)
         self._good: Sequence[Any] = ()
         self.remember()
 
@@ -120,7 +122,13 @@ class TrainStep:
         self.forward.begin_epoch()
 
     def remember(self) -> None:
-        """Take note of what an update changes on its way to a loss that may be no number; to be called when others changed it."""
+        """Take note of what an update changes on its way to a loss that may be no number; to be called when others changed it.
+
+        Raises:
+            CanonError: when what is trainable is not what it was when the update was compiled, which would not notice.
+        """
+        if _identities(self._model.trainable_variables) != self._trained:
+            raise self._changed()
         self._good = [tf.convert_to_tensor(variable) for variable in self._moving()]
 
     def __call__(self, inputs, labels):
@@ -128,7 +136,10 @@ class TrainStep:
 
         Raises:
             NotFinite: when the loss or a gradient is no finite number; the weights stay as they were before the call.
+            CanonError: when the model has another optimizer, as after `freeze` and `unfreeze`.
         """
+        if self._model.optimizer is not self._optimizer:
+            raise self._changed()
         try:
             rate, self._good = self._compiled(inputs, labels)
         except tf.errors.InvalidArgumentError as error:
@@ -138,6 +149,12 @@ class TrainStep:
                 variable.assign(value)
             raise NotFinite(_NOT_FINITE) from error
         return rate
+
+    def _changed(self) -> CanonError:
+        return CanonError(
+            f"The optimizer of {self._model.name!r}, or what is trainable in it, changed while it was trained, and the compiled update "
+            "would not notice: freeze, thaw and compile between two calls, or use the phases of [transfer]."
+        )
 
     def _moving(self) -> list[Any]:
         """Return what an update changes before it is known that the loss is a number."""
@@ -179,6 +196,10 @@ class TrainStep:
             _set_all(counters, [count + tf.cast(moved, count.dtype) for count in counts])
         good = [tf.convert_to_tensor(variable) for variable in self._moving()]
         return sums, rate, good
+
+
+def _identities(variables: Sequence[Any]) -> list[int]:
+    return [id(variable) for variable in variables]
 
 
 def _update_counters(model: keras.Model) -> list[Any]:

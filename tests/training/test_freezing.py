@@ -84,6 +84,26 @@ def test_b20_freezing_between_the_epochs_of_one_fit():
     assert_equal(seen[0], seen[2])
 
 
+class FreezeInside(keras.callbacks.Callback):
+    """Freezes while our loop trains, at the end of an epoch or of a batch."""
+
+    def __init__(self, method):
+        super().__init__()
+        setattr(self, method, lambda number, logs=None: training.freeze(self.model) if number == 0 else None)
+
+
+@pytest.mark.parametrize("method", ["on_epoch_end", "on_train_batch_end"])
+def test_b20_freezing_inside_our_loop_is_refused(method):
+    model = two_parts()
+    data = tf.data.Dataset.from_tensor_slices(batch()).batch(4)
+    with pytest.raises(CanonError, match=r"what is trainable in it, changed .* between two calls"):
+        train(model, lambda epoch: data, epochs=2, callbacks=[FreezeInside(method)])
+    # and between two calls it is obeyed
+    before = snapshot(model, "first")
+    train(model, lambda epoch: data, epochs=1)
+    assert_equal(before, snapshot(model, "first"))
+
+
 def two_parts(optimizer=None):
     keras.utils.set_random_seed(1)
     inputs = keras.Input((4,))
