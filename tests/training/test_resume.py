@@ -329,7 +329,7 @@ def kill_runs(case, kills, folder, seconds):
 
 
 def test_b30_kill_nine_and_the_same_weights(tmp_path):
-    report = kill_runs("lenet5", 5, tmp_path, 600)
+    report = kill_runs("batch_norm", 5, tmp_path, 600)
     assert report["moments"] == sorted(MOMENTS)
 
 
