@@ -5,6 +5,7 @@ import keras
 from .activations import gelu_tanh
 from .arguments import positive_integer, rate
 from .initializers import fresh_initializer
+from .step_projection import project
 
 
 @keras.saving.register_keras_serializable(package="keras_canon")
@@ -101,10 +102,10 @@ class FeedForward(keras.layers.Layer):
 
     def call(self, inputs, training=None):
         if self.gate_projection is None:
-            hidden = self.activation(self.hidden_projection(inputs))
+            hidden = self.activation(project(self.hidden_projection, inputs))
         else:
-            hidden = self.activation(self.gate_projection(inputs)) * self.hidden_projection(inputs)
-        return self.output_projection(self.dropout_layer(hidden, training=training))
+            hidden = self.activation(project(self.gate_projection, inputs)) * project(self.hidden_projection, inputs)
+        return project(self.output_projection, self.dropout_layer(hidden, training=training))
 
     def compute_output_shape(self, input_shape):
         return (*input_shape[:-1], self.model_dim)

@@ -8,6 +8,7 @@ from .attention_masks import boolean_mask, causal_mask, combine_masks, head_mask
 from .initializers import fresh_initializer
 from .rotary import RotaryEmbedding
 from .scaled_dot_product_attention import scaled_dot_product_attention
+from .step_projection import project
 
 
 @keras.saving.register_keras_serializable(package="keras_canon")
@@ -181,9 +182,9 @@ class MultiHeadAttention(keras.layers.Layer):
         if cache is not None and not self.causal:
             raise ValueError("cache needs causal=True: a step cannot see steps that are not yet written.")
         key = value if key is None else key
-        query = self._split(self.query_projection(query), self.num_heads)  # (B, h, T, d_k)
-        key = self._split(self.key_projection(key), self._heads)  # (B, heads, S, d_k)
-        value = self._split(self.value_projection(value), self._heads)  # (B, heads, S, d_v)
+        query = self._split(project(self.query_projection, query), self.num_heads)  # (B, h, T, d_k)
+        key = self._split(project(self.key_projection, key), self._heads)  # (B, heads, S, d_k)
+        value = self._split(project(self.value_projection, value), self._heads)  # (B, heads, S, d_v)
         lengths = keras.ops.shape(query)[2], keras.ops.shape(key)[2]
         padding = combine_masks(*(boolean_mask("mask", mask) for mask in (value_mask, key_mask) if mask is not None))
         if self.rotary is not None:
@@ -202,7 +203,8 @@ class MultiHeadAttention(keras.layers.Layer):
         )
         context, weights = self._attend(query, key, value, mask, bias, training)
         context = keras.ops.transpose(context, (0, 2, 1, 3))  # (B, T, h, d_v)
-        output = self.output_projection(keras.ops.reshape(context, (*keras.ops.shape(context)[:2], self.num_heads * self._value_dim)))
+        context = keras.ops.reshape(context, (*keras.ops.shape(context)[:2], self.num_heads * self._value_dim))
+        output = project(self.output_projection, context)
         if cache is not None:  # a full row must not go on with a step missing
             output = keras.ops.where(full[:, None, None], float("nan"), output)
         extras = ([weights] if return_weights else []) + ([] if cache is None else [cache])
