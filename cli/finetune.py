@@ -27,7 +27,10 @@ def finetune(
             show_default=False,
         ),
     ] = None,
-    epochs: Annotated[int, typer.Option(min=1, help="Epochs of all phases together, at most.")] = 20,
+    epochs: Annotated[
+        int | None,
+        typer.Option(min=1, help="Epochs of all phases together, at most.  [default: 20; up to 60 for few examples]", show_default=False),
+    ] = None,
     compare: Annotated[bool, typer.Option("--compare", help="Train a linear probe and from scratch too, on the same split.")] = False,
     from_scratch: Annotated[bool, typer.Option("--from-scratch", help="Start from random weights.")] = False,
     seed: Annotated[int | None, typer.Option(help="Short for --set train.seed=N.")] = None,
@@ -41,7 +44,8 @@ def finetune(
     overrides: dict[str, Any] = parse_changes(changes or [])
     if seed is not None:
         overrides["train.seed"] = seed
-    overrides.setdefault("train.epochs", epochs)
+    if epochs is not None:
+        overrides.setdefault("train.epochs", epochs)
     if from_scratch and weights is not None:
         raise CanonError("--from-scratch starts from random weights, and --weights were given too: keep one of them.")
     load_tensorflow()

@@ -20,7 +20,11 @@ from .sections import DataSection, ModelSection, OptimizerSection, Recipe, Train
 from .transfer_section import TransferSection
 from .writing import save_whole
 
-_EPOCHS, _BATCH, _RATE, _DECAY, _PATIENCE = 20, 32, 1e-3, 0.01, 5
+_BATCH, _DECAY, _PATIENCE = 32, 0.01, 5
+# of the head, which is new and small, while the backbone's is a tenth at most: Adam moves a weight by about its rate with each update,
+# and after a few dozen of 1e-3 a head has hardly left where it began
+_RATE = 1e-2
+_EPOCHS, _MOST_EPOCHS, _UPDATES = 20, 60, 300
 _RANDOM = "random"
 
 
@@ -51,7 +55,7 @@ def finetune(
             needs many more examples.
         compare: True to train a linear probe and from scratch as well, on the same split, for the report.
         overrides: changes of the recipe by dotted key, such as {"train.epochs": 40, "transfer.stages": 2, "augment.flip_horizontal":
-            True}; the epochs, 20 unless changed, are those of all phases together.
+            True}; the epochs, 20 unless changed or up to 60 where the examples are few, are those of all phases together.
         overwrite: True to replace an earlier run in `out`.
         verbose: False to print nothing.
         callbacks: further Keras callbacks, given to each phase.
@@ -93,12 +97,14 @@ def finetune_recipe(
         section = _with_size_of(section, found)
     data_section = DataSection(name=data_name)
     examples = len(load_data(data_section).train)
-    transfer = TransferSection(weights=source, sha256=digest, method="staged" if source else "scratch").filled(_EPOCHS)
+    batch_size = min(_BATCH, examples)
+    epochs = min(max(_EPOCHS, -(-_UPDATES // -(-examples // batch_size))), _MOST_EPOCHS)
+    transfer = TransferSection(weights=source, sha256=digest, method="staged" if source else "scratch").filled(epochs)
     recipe = Recipe(
         model=section,
         data=data_section,
         optimizer=OptimizerSection("adamw", _RATE, {"weight_decay": _DECAY}),
-        train=TrainSection(epochs=_EPOCHS, batch_size=min(_BATCH, examples), patience=_PATIENCE),
+        train=TrainSection(epochs=epochs, batch_size=batch_size, patience=_PATIENCE),
         schedule=ScheduleSection("cosine", warmup_epochs=0.5),
         transfer=dataclasses.replace(transfer, compare=compare, head_epochs=None, stages=None),
         name=f"{section.name}_{_word(data_name)}",

@@ -251,6 +251,14 @@ def test_the_size_of_a_network_comes_with_its_weights(base):
     assert load_recipe_text(recipe) == recipe
 
 
+def test_few_examples_get_more_epochs_and_a_new_head_a_rate_of_its_own(base):
+    few, many = (finetune_recipe(base, f"synthetic:classes=4,size=20,channels=1,examples={examples}") for examples in (80, 2000))
+    assert (few.train.epochs, many.train.epochs) == (60, 20)
+    assert few.optimizer.learning_rate == many.optimizer.learning_rate == 1e-2
+    updates = -(-len(training.data.load(few.data.name).train) // few.train.batch_size) * few.train.epochs
+    assert updates > 100
+
+
 def load_recipe_text(recipe):
     import tempfile
 
