@@ -16,6 +16,16 @@ from typing import Any
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
+PEERS = {
+    "layers": "Keras's own layers",
+    "vision": "keras.applications",
+    "training": "a training step written by hand",
+    "serving": "`keras.Model.export`, ONNX Runtime, OpenVINO, LiteRT",
+    "server": "itself without batching",
+    "recurrent": "the same models of Keras's own layers",
+    "transformers": "KerasHub, Hugging Face transformers",
+    "roofline": "the measured peak of the machine",
+}
 FOLDER = "CANON_BENCHMARK_RESULTS"  # where `run.py --check` lets the benchmarks write
 
 
@@ -81,6 +91,7 @@ class Report:
             text = path.read_text(encoding="utf-8")
             if filled(text, self) != text:
                 path.write_text(filled(text, self), encoding="utf-8")
+        (DOCS / "performance.md").write_text(performance(results()), encoding="utf-8")
 
 
 def filled(text: str, report: Report) -> str:
@@ -99,6 +110,58 @@ def load(path: Path) -> Report:
 def results(folder: Path = ROOT / "benchmarks" / "results") -> list[Report]:
     """Return all results of a folder, by name."""
     return [load(path) for path in sorted(folder.glob("*.json"))]
+
+
+def performance(reports: list[Report]) -> str:
+    """Return the page that sums up all results."""
+    lines = [
+        "# Performance",
+        "",
+        "Written by `python benchmarks/run.py` from `benchmarks/results/`. Ours and the peer are called in turn in one process, so",
+        "that whatever else the machine does slows both; a ratio is the peer's time over ours, the median of the calls: above 1, ours is",
+        "faster.",
+        "`python benchmarks/run.py --check` measures again and fails where a ratio fell beyond noise.",
+        "",
+        "| what | against | rows | ratio: lowest | median | highest | asked for and missed | measured |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    lines += [_summary(report) for report in reports if report.name != "roofline"]
+    missed = [words for report in reports for words in _missed(report)]
+    lines += ["", "## Short of what is asked", ""]
+    lines += missed or ["Nothing."]
+    for report in reports:
+        if not report.page:
+            lines += ["", f"## {report.title}", "", *report.text, *([""] if report.text else [])]
+            lines += [f"Measured by `{report.command}` on {report.date}, {report.machine}.", "", *report.table()]
+    return "\n".join([*lines, ""])
+
+
+def _summary(report: Report) -> str:
+    ratios = sorted(row["ratio"] for row in report.rows if "ratio" in row)
+    title = f"[{report.title}]({report.page})" if report.page else f"[{report.title}](#{report.title.lower().replace(' ', '-')})"
+    missed = len(_missed(report)) if any(row.get("least") for row in report.rows) else ""
+    middle = ratios[len(ratios) // 2] if len(ratios) % 2 else sum(ratios[len(ratios) // 2 - 1 : len(ratios) // 2 + 1]) / 2
+    cells = (
+        title,
+        PEERS.get(report.name, ""),
+        len(report.rows),
+        f"{ratios[0]:.2f}",
+        f"{middle:.2f}",
+        f"{ratios[-1]:.2f}",
+        missed,
+        report.date,
+    )
+    return f"| {' | '.join(map(str, cells))} |"
+
+
+def _missed(report: Report) -> list[str]:
+    """Say which rows fall short of what is asked; "judged" names the end of the spread that counts, where noise is allowed for."""
+    # a ratio of 1.397 shows as 1.40 in its table and is no miss
+    short = [row for row in report.rows if row.get("least") and round(row[row.get("judged", "ratio")], 2) < row["least"]]
+    return [
+        f"- {report.title}, {', '.join(str(row[name]) for name in report.key)}: {row['ratio']:.2f}, asked {row['least']:.2f}"
+        for row in short
+    ]
 
 
 def ratios(ours: Sequence[float], peer: Sequence[float]) -> dict[str, float]:
