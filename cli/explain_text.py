@@ -1,6 +1,8 @@
 """The part of `canon explain` for text: attention maps and the probabilities of next tokens as a picture."""
 
+import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from rich.console import Console
@@ -9,11 +11,14 @@ from rich.table import Table
 
 from ..zoo.errors import CanonError
 
+if TYPE_CHECKING:
+    from ..zoo import CharacterTokenizer
+
 _TOP = 5
 
 
 def explain_text(model: Path, text: str, out: Path) -> None:
-    """Draw where a trained Transformer looks in a text, and which tokens it would write next.
+    """Draw where a trained model of text looks in a text, and which tokens it would write next.
 
     A translator first translates the text; its maps are those of text and translation.
 
@@ -27,14 +32,17 @@ def explain_text(model: Path, text: str, out: Path) -> None:
     """
     from ..zoo.explain_text import draw_text, next_token_probabilities, text_attention, token_names
     from ..zoo.generation import Generation, Generator
+    from ..zoo.tokenizers_plain import END
     from .generate import STOPS, load_words, load_writer, read_texts
 
     trained, folder = load_writer(str(model), None)
-    words = load_words(folder, str(model))
+    reader, words = _two_alphabets(folder) or (load_words(folder, str(model)),) * 2
     stops = tuple(words.special_tokens[name] for name in STOPS if name in words.special_tokens)
     generator = Generator(trained, Generation(stop_ids=stops))
     words.check_vocabulary(generator.decoder.vocabulary_size, trained.name)
     prompts = read_texts(generator, words, [text], None)
+    if reader is not words:
+        prompts["source_ids"] = [reader.encode(text, end=END)]
     sources: list[int] = []
     if generator.decoder.has_encoder:
         (written,) = generator(prompts)
@@ -52,7 +60,7 @@ def explain_text(model: Path, text: str, out: Path) -> None:
     names = token_names(words, best)
     # two tokens may look alike, such as pieces of a character
     probabilities = {f"{name} ({token})": float(last[token]) for name, token in zip(names, best, strict=True)}
-    shown = {"source_names": token_names(words, sources), "probabilities": probabilities, "title": text if len(text) < 70 else ""}
+    shown = {"source_names": token_names(reader, sources), "probabilities": probabilities, "title": text if len(text) < 70 else ""}
     out.parent.mkdir(parents=True, exist_ok=True)
     draw_text(out, maps, token_names(words, ids), **shown)
     table = Table.grid(padding=(0, 2))
@@ -62,3 +70,17 @@ def explain_text(model: Path, text: str, out: Path) -> None:
         table.add_row("next", f"{escape(name)} ({last[token]:.4f})")
     table.add_row("picture", escape(str(out)))
     Console().print(table)
+
+
+def _two_alphabets(folder: Path | None) -> tuple["CharacterTokenizer", "CharacterTokenizer"] | None:
+    """Return the tokenizers of source and target of a run whose two sides have alphabets of their own, None for any other."""
+    from ..zoo.tokenizers_plain import END, PADDING, START, UNKNOWN, CharacterTokenizer
+
+    if folder is None or (folder / "tokenizer.json").exists() or not (folder / "vocabulary.json").is_file():
+        return None
+    names = json.loads((folder / "vocabulary.json").read_text(encoding="utf-8"))
+    special = [PADDING, UNKNOWN, START, END]
+    if any(names[side][: len(special)] != special for side in ("source", "target")):
+        return None
+    source, target = (CharacterTokenizer("".join(names[side][len(special) :]), special) for side in ("source", "target"))
+    return source, target

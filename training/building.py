@@ -74,6 +74,8 @@ def _picture_model(recipe: Recipe, data: Dataset) -> Model:
 
 
 def _loss(section: TrainSection, data: Dataset, model: Model) -> keras.losses.Loss:
+    if section.scheduled_sampling:
+        raise CanonError("train.scheduled_sampling replaces words of translations, and pictures have none: leave it out.")
     if section.loss in ("ctc", "mean_squared_error"):
         raise CanonError(f"train.loss {section.loss!r} is for sequences whose labels are no classes: use 'cross_entropy' for classes.")
     loss, auxiliary = build_loss(section.loss, section.loss_options), auxiliary_outputs(model)

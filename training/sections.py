@@ -124,6 +124,8 @@ class TrainSection:
         deterministic: True for the same weights, bit for bit, on the same machine and seed; False may be faster on GPUs.
         gradient_norms: True to write the norm of each layer's gradient after each epoch to `gradient_norms.csv`, and to warn of those
             that vanish or explode.
+        scheduled_sampling: for models that translate, how many of the words of a target are at last the model's own, as a share; it
+            rises from 0 over the run (Bengio et al. 2015). 0 for none, which is teacher forcing.
         steps_per_epoch: updates of an epoch, fewer than the training split has batches; left out, all of them.
         strategy: "mirrored" for all graphics cards of the machine, "multi_worker" for the cluster in `TF_CONFIG`, "tpu" for the one
             in `TPU_NAME`, or "auto" for what there is.
@@ -147,6 +149,7 @@ class TrainSection:
     seed: int = 0
     deterministic: bool = True
     gradient_norms: bool = False
+    scheduled_sampling: float = 0.0
     steps_per_epoch: int | None = None
     strategy: Literal["auto", "mirrored", "multi_worker", "tpu"] = "auto"
     checkpoint_seconds: float = 600.0
@@ -163,6 +166,8 @@ class TrainSection:
             value = getattr(self, key)
             if value is not None and not value >= 0.0:
                 raise ValueError(f"{key} must be at least 0, got {value}.")
+        if not 0.0 <= self.scheduled_sampling <= 1.0:
+            raise ValueError(f"scheduled_sampling must be from 0 to 1, got {self.scheduled_sampling}.")
         if self.micro_batches > self.batch_size:
             raise ValueError(f"micro_batches must be at most the batch_size of {self.batch_size}, got {self.micro_batches}.")
         if not 0 <= self.seed < 2**32:

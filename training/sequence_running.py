@@ -11,6 +11,7 @@ import tensorflow as tf
 from ..zoo.errors import CanonError
 from ..zoo.model import Model
 from ..zoo.tokenizers_plain import CharacterTokenizer
+from .building import updates_per_epoch
 from .carried_state import CarriedState, streams
 from .data.vocabulary import SPECIALS
 from .distribution import strategy_of
@@ -20,6 +21,7 @@ from .gradient_norms import probe
 from .pipeline import epoch_order
 from .report import Outcome
 from .running import Running
+from .scheduled_sampling import ScheduledSampling
 from .sequence_evaluation import evaluate_sequences
 from .sequence_losses import sequence_accuracy
 from .sequence_pipeline import bucketed, sequence_reader
@@ -50,10 +52,13 @@ class SequenceRunning(Running):
         return bucketed(epoch_order(len(train), section.seed, epoch), train.lengths, section.batch_size, section.seed, epoch)
 
     def forward(self) -> Forward | None:
-        """Return what carries the state of the model from batch to batch, where the data ask for that."""
+        """Return what carries a state from batch to batch, or samples words of targets, where that is asked for."""
+        section, train = self.recipe.train, self.data.train
+        if section.scheduled_sampling:
+            updates = section.epochs * updates_per_epoch(section, len(train))
+            return ScheduledSampling(self.model, section.scheduled_sampling, updates, section.seed)
         if not self.data.carries:
             return None
-        section = self.recipe.train
         if section.micro_batches > 1 or strategy_of(self.model).num_replicas_in_sync > 1:
             raise CanonError("A state is carried on one device, in whole batches: leave out state=carried, or set train.micro_batches = 1.")
         return CarriedState(self.model, section.batch_size)

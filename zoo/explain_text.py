@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from ..layers import TransformerDecoderBlock, TransformerEncoderBlock
 from ..layers.transformer_sublayer import sublayer_input, sublayer_output
 from .errors import CanonError
+from .recurrent.alignment import alignment, translates
 from .tokenizers import Tokenizer
 
 _SHOWN = 10  # next tokens
@@ -23,7 +24,8 @@ def text_attention(model: keras.Model, inputs: Any) -> dict[str, np.ndarray]:
     """Return where each step of a text looks.
 
     Args:
-        model: functional, with Transformer blocks in it: `gpt1`, `gpt2`, `bert` and `transformer` of the zoo.
+        model: functional, with Transformer blocks in it: `gpt1`, `gpt2`, `bert` and `transformer` of the zoo; or `seq2seq_attention`
+            and `seq2seq_luong`, whose one map is "decoder/cross_attention" with one head.
         inputs: token ids as the model takes them, (B, T) or a dict by name; without padding.
 
     Returns:
@@ -40,6 +42,9 @@ def text_attention(model: keras.Model, inputs: Any) -> dict[str, np.ndarray]:
         (1, 4, 3, 3)
     """
     blocks = [layer for layer in model.layers if isinstance(layer, TransformerDecoderBlock | TransformerEncoderBlock)]
+    if not blocks and translates(model):
+        _refuse_padding(model, inputs)
+        return alignment(model, inputs)
     if not blocks:
         raise CanonError(f"Model {model.name!r} has no Transformer blocks, whose attention could be shown.")
     _refuse_padding(model, inputs)
