@@ -13,6 +13,7 @@ from .bundle import Measurement, TensorSpec
 from .formats import FORMATS, Source, check_formats, check_written, open_format, write_format
 from .freezing import can_freeze, freeze
 from .measuring import Predictor, measure
+from .plain_ops import in_plain_ops
 from .precision import to_bfloat16
 from .samples import Samples, random_samples
 from .signatures import Plan, build_signatures, name_outputs, trace_core
@@ -27,14 +28,14 @@ class Arithmetic:
     Args:
         plan: names and types.
         traced: the model with its variables, in float32.
-        frozen: the same with constants; None where the variables have to stay.
+        frozen: the same with constants, a `Core`; None where the variables have to stay, and no other format can be written.
         written: what the SavedModel gets.
         precision: of the export.
     """
 
     plan: Plan
     traced: Any
-    frozen: Any | None
+    frozen: Any
     written: Any
     precision: Precision
 
@@ -76,9 +77,8 @@ def prepare(plan: Plan, precision: Precision, formats: tuple[str, ...], *, keep_
             )
         return Arithmetic(plan, traced, None, traced, precision)
     core = freeze(traced)
-    frozen = core.to_function()
-    written = to_bfloat16(core, plan.model.name).to_function() if precision == "bfloat16" else frozen
-    return Arithmetic(plan, traced, frozen, written, precision)
+    written = to_bfloat16(core, plan.model.name) if precision == "bfloat16" else core
+    return Arithmetic(plan, traced, core, written.to_function(), precision)
 
 
 def write_companions(
@@ -107,7 +107,7 @@ def write_companions(
     trial = random_samples(arithmetic.specs) if samples is None else samples
     for name in formats:
         kind = precision if precision == "int8" else "float32"
-        path = write_format(name, _source(arithmetic), folder, samples if kind == "int8" else None)
+        path = write_format(name, _source(arithmetic, name), folder, samples if kind == "int8" else None)
         predict = open_format(name, path)
         if kind == "float32":
             check_written(name, arithmetic.plan.model.name, predict, reference if precision == "bfloat16" else saved, trial)
@@ -116,9 +116,9 @@ def write_companions(
     return {name: FORMATS[name].file for name in formats}, tuple(measurements)
 
 
-def _source(arithmetic: Arithmetic) -> Source:
+def _source(arithmetic: Arithmetic, form: str) -> Source:
     plan = arithmetic.plan
-    frozen = arithmetic.traced if arithmetic.frozen is None else arithmetic.frozen
+    frozen = in_plain_ops(arithmetic.frozen, keep_erfc=form == "litert").to_function()
 
     @tf.function(autograph=False, input_signature=plan.specs)
     def forward(*tensors):

@@ -3,7 +3,8 @@
 import re
 import tempfile
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -89,8 +90,15 @@ def write_format(name: str, source: Source, folder: Path, calibration: Samples |
 
 
 def open_format(name: str, path: Path) -> Predictor:
-    """Return a predictor that runs a written file in its own runtime."""
-    return FORMATS[name].open(path)
+    """Return a predictor that runs a written file in its own runtime.
+
+    Raises:
+        CanonError: when the runtime cannot.
+    """
+    try:
+        return FORMATS[name].open(path)
+    except _FAILURES as error:
+        raise CanonError(f"The model was written as {name}, but its runtime cannot open it: {_first_line(error)}") from error
 
 
 def check_written(name: str, model: str, predict: Predictor, reference: Predictor, samples: Samples) -> float:
@@ -117,9 +125,11 @@ def check_written(name: str, model: str, predict: Predictor, reference: Predicto
 
 
 def _first_line(error: BaseException) -> str:
-    lacking = re.search(r"TF Select ops: (.+)", str(error))
-    if lacking:  # at the end of the converter's pages of MLIR
-        return f"its runtime lacks the operation{'s' if ',' in lacking[1] else ''} {lacking[1].strip()}."
+    # LiteRT's converter writes pages of MLIR, and names what it lacks in one of two ways
+    listed = re.search(r"TF Select ops: (.+)", str(error))
+    lacking = listed[1].strip() if listed else ", ".join(dict.fromkeys(re.findall(r"'tf\.(\w+)' op ", str(error))))
+    if lacking:
+        return f"its runtime lacks the operation{'s' if ',' in lacking else ''} {lacking} as used here."
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return f"{lines[0][:200].rstrip('.') if lines else type(error).__name__}."
 
@@ -165,9 +175,26 @@ def _write_onnx(source: Source, path: Path, calibration: Samples | None) -> None
 
 
 def _open_onnx(path: Path) -> Predictor:
-    session = _import("onnxruntime", "onnx").InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    with _as_runtime_error():
+        session = _import("onnxruntime", "onnx").InferenceSession(str(path), providers=["CPUExecutionProvider"])
     names = [output.name for output in session.get_outputs()]
-    return lambda inputs: dict(zip(names, session.run(names, dict(inputs)), strict=True))
+
+    def predict(inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        with _as_runtime_error():
+            return dict(zip(names, session.run(names, dict(inputs)), strict=True))
+
+    return predict
+
+
+@contextmanager
+def _as_runtime_error() -> Iterator[None]:
+    """Turn an error of ONNX Runtime, whose classes have no base of their own, into a RuntimeError."""
+    known = vars(_import("onnxruntime.capi.onnxruntime_pybind11_state", "onnx")).values()
+    kinds = tuple(kind for kind in known if isinstance(kind, type) and issubclass(kind, Exception))
+    try:
+        yield
+    except kinds as error:
+        raise RuntimeError(str(error)) from error
 
 
 def _write_openvino(source: Source, path: Path, calibration: Samples | None) -> None:
