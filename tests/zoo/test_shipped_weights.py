@@ -46,15 +46,16 @@ def test_they_load_offline(name):
     assert model.record.labels == zoo.class_names("fashion_mnist")
     assert model.record.weights == "fashion_mnist"
     assert model.output_shape == (None, 10)
-    again = zoo.load_weights(zoo.create(name, num_classes=10, input_shape=one.input_shape or None, overrides=one.overrides), file_of(one))
-    assert again.format == "canon"
-    # pictures that the network has learned something about: what they look like in the mean is all the same to a random one
-    random = np.random.default_rng(0)
-    logits = np.asarray(model(random.normal(size=(16, *model.input_shape[1:])).astype("float32"), training=False))
-    assert np.all(np.isfinite(logits))
+    before = model.get_weights()
+    assert zoo.load_weights(model, file_of(one)).format == "canon"
+    for was, now in zip(before, model.get_weights(), strict=True):
+        np.testing.assert_array_equal(was, now)
 
 
-@pytest.mark.parametrize("name", SHIPPED)
+QUICK = ("lenet5_modern", "resnet20")
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[] if name in QUICK else [pytest.mark.slow]) for name in SHIPPED])
 def test_another_head_on_the_same_body(name):
     one = SHIPPED[name]
     whole, other = zoo.create(name, weights=one.tag), zoo.create(name, weights=one.tag, num_classes=3)
