@@ -33,7 +33,7 @@ def trim_memory() -> None:
             trim(0)
 
 
-def share_arenas(most: int = 4) -> None:
+def share_arenas(most: int = 2) -> None:
     """Let the threads of this process allocate from few pools, so that what one frees another can use.
 
     It is for a process that does nothing but serve, and has to come before the threads are started.

@@ -88,6 +88,9 @@ class Server:
         self._metrics = Metrics()
         self._log = Log(None if quiet else sys.stderr)
         self._pool = ThreadPoolExecutor(max(8, os.cpu_count() or 1), thread_name_prefix="canon-compute")
+        # always the same thread, so that a version comes to lie in memory where the one before last lay: spread over several of
+        # glibc's pools, each would keep room for one
+        self._loader = ThreadPoolExecutor(1, thread_name_prefix="canon-load")
         # kept, for a closed socket has no name
         self._address: tuple[str, int] = self._socket.getsockname()[:2]
         self._thread: threading.Thread | None = None
@@ -120,6 +123,7 @@ class Server:
             if self._grpc is not None:
                 self._grpc.stop(_GRACE_SECONDS).wait()
             self._pool.shutdown(cancel_futures=True)
+            self._loader.shutdown(cancel_futures=True)
 
     def close(self) -> None:
         """Stop serving and give the ports back."""
@@ -164,7 +168,7 @@ class Server:
             self._grpc, self.grpc_port = build_grpc(parts, token, self._log, (host, grpc_port))
 
     def _begin_load(self, path: Path) -> Future[Served]:
-        return self._pool.submit(self._load, path)
+        return self._loader.submit(self._load, path)
 
     def _load(self, path: Path) -> Served:
         servable = Servable(read_bundle(path))
