@@ -1,4 +1,4 @@
-"""Gradient checkpointing: the same loss and gradients, with dropout and masks, and less memory."""
+"""Gradient checkpointing: the same loss and gradients, with dropout and masks."""
 
 import keras
 import numpy as np
