@@ -164,6 +164,10 @@ def main_output(model):
     return zoo.Model(model.input, model.get_layer("logits").output, record=model.record)
 
 
+def statistics(layer):
+    return np.array([layer.moving_mean.value, layer.moving_variance.value])
+
+
 def check_contract(case, policy="float32", strategy=None):
     with strategy.scope() if strategy else tf.device(None), precision_policy(policy):
         model = compiled(main_output(case.build()))
@@ -188,9 +192,10 @@ def check_contract(case, policy="float32", strategy=None):
     assert_equal(before, snapshot(model))
 
     training.unfreeze(model, keep_batch_norm_frozen=False)
-    before = {layer.path: np.array(layer.moving_mean.value) for layer in norms}
+    # the mean of what a deep network has in half precision may be 0 as before, but its variance is not 1
+    before = {layer.path: statistics(layer) for layer in norms}
     model.fit(inputs, targets, verbose=0, batch_size=len(inputs))
-    assert all(not np.array_equal(before[layer.path], layer.moving_mean.value) for layer in norms)
+    assert [path for path, layer in zip(before, norms, strict=True) if np.array_equal(before[path], statistics(layer))] == []
     keras.backend.clear_session()
 
 
