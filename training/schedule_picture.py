@@ -41,7 +41,7 @@ def draw_schedule(recipe: str | Path, path: str | Path | None = None) -> str:
     rate = learning_rate(read.optimizer, read.schedule, read.train, _STEPS)
     last = read.train.epochs * _STEPS - 1
     steps = sorted({round(last * point / (_POINTS - 1)) for point in range(_POINTS)})
-    rates = [rate if isinstance(rate, float) else float(rate(step)) for step in steps]
+    rates = [float(rate) if isinstance(rate, int | float) else float(rate(step)) for step in steps]
     title = f"{read.name}: {read.optimizer.name}, {read.schedule.name.replace('_', ' ')}"
     drawn = _picture([step / _STEPS for step in steps], rates, read.train.epochs, title)
     if path is not None:

@@ -42,6 +42,9 @@ def test_every_notebook_is_here_and_holds_no_outputs():
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings(
+    "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
+)  # pictures that are shown stay open
 @pytest.mark.parametrize("name", NAMES)
 def test_the_cells_run(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
