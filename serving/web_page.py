@@ -20,6 +20,7 @@ _FILES = {
     "/": ("index.html", "text/html; charset=utf-8"),
     "/page/app.js": ("app.js", "text/javascript; charset=utf-8"),
     "/page/drawing.js": ("drawing.js", "text/javascript; charset=utf-8"),
+    "/page/events.js": ("events.js", "text/javascript; charset=utf-8"),
     "/page/style.css": ("style.css", "text/css; charset=utf-8"),
 }
 

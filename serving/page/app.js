@@ -1,6 +1,7 @@
 // The page: choose a model, give it something, see what it answers. Everything comes from this server.
 
 import { Drawing } from "./drawing.js";
+import { readEvents } from "./events.js";
 
 const TOP = 5;
 const byId = (id) => document.getElementById(id);
@@ -21,9 +22,20 @@ function chosen() {
 
 // "image", "text" or "json": what the model can be asked with here.
 function kind(model) {
+  if (writes(model)) return "text";
   const inputs = model.signatures.bytes;
   if (!inputs || Object.keys(inputs).length !== 1) return "json";
   return "images_bytes" in inputs ? "image" : "text";
+}
+
+// Whether the model goes on with a text, or translates it.
+function writes(model) {
+  return "generate" in model.signatures;
+}
+
+// Whether it can send the text while it writes.
+function streams(model) {
+  return writes(model) && "begin" in model.signatures && "next" in model.signatures;
 }
 
 function headers() {
@@ -48,6 +60,7 @@ async function loadModels() {
 function showModel() {
   const model = chosen();
   for (const name of ["image", "text", "json"]) byId(`${name}-input`).hidden = name !== kind(model);
+  byId("seed-row").hidden = !(writes(model) && "seed" in model.signatures.generate);
   if (kind(model) === "json") byId("json").value = JSON.stringify(example(model));
   showCard(model);
   showCurl();
@@ -91,7 +104,7 @@ function showCard(model) {
 }
 
 function address(model) {
-  return `${location.origin}/v1/models/${encodeURIComponent(model.name)}:predict`;
+  return `${location.origin}/v1/models/${encodeURIComponent(model.name)}:${streams(model) ? "stream" : "predict"}`;
 }
 
 function shellQuoted(text) {
@@ -107,11 +120,21 @@ function showCurl() {
     const body = `{"signature_name":"bytes","instances":[{"b64":"%s"}]}`;
     byId("curl").textContent = `printf '${body}' "$(base64 < ${file} | tr -d '\\n')" | curl ${login}-d @- ${address(model)}`;
   } else {
-    byId("curl").textContent = `curl ${login}-d ${shellQuoted(JSON.stringify(otherBody(model) ?? {}))} ${address(model)}`;
+    const unbuffered = streams(model) ? "-N " : "";
+    byId("curl").textContent = `curl ${unbuffered}${login}-d ${shellQuoted(JSON.stringify(otherBody(model) ?? {}))} ${address(model)}`;
   }
 }
 
+// One row for `generate`: the text, and a seed where the model draws.
+function writingRow(model) {
+  const row = {};
+  for (const name of Object.keys(model.signatures.generate)) row[name] = name === "seed" ? Number(byId("seed").value) : byId("text").value;
+  return row;
+}
+
 function otherBody(model) {
+  if (streams(model)) return writingRow(model);
+  if (writes(model)) return { signature_name: "generate", instances: [writingRow(model)] };
   if (kind(model) === "text") return { signature_name: "bytes", instances: [byId("text").value] };
   try {
     return { instances: JSON.parse(byId("json").value) };
@@ -141,14 +164,43 @@ async function ask() {
   const started = performance.now();
   try {
     const reply = await fetch(address(model), { method: "POST", headers: headers(), body: JSON.stringify(body) });
+    if (reply.ok && streams(model)) {
+      await showWriting(reply, turn, started);
+      return;
+    }
     const answer = await reply.json();
     if (turn !== asked) return; // a later question is under way
     const took = performance.now() - started;
     if (!reply.ok) showMessage(answer.error, true);
+    else if (writes(model)) showText(answer.predictions[0], took);
     else showAnswer(model, answer.predictions, took);
   } catch (error) {
     if (turn === asked) showMessage(`The server cannot be reached (${error.message}).`, true);
   }
+}
+
+// Shows a text while it comes in; a later question ends it.
+async function showWriting(reply, turn, started) {
+  showMessage("Writing.");
+  byId("classes").hidden = true;
+  byId("raw").textContent = "";
+  byId("raw").hidden = false;
+  for await (const { text, error } of readEvents(reply)) {
+    if (turn !== asked) return;
+    if (error) {
+      showMessage(error, true);
+      return;
+    }
+    byId("raw").textContent += text ?? "";
+  }
+  if (turn === asked) showText(byId("raw").textContent, performance.now() - started);
+}
+
+function showText(text, took) {
+  byId("classes").hidden = true;
+  byId("raw").hidden = false;
+  byId("raw").textContent = text;
+  showMessage(`Answered in ${took.toFixed(0)} ms, there and back.`);
 }
 
 function showMessage(text, isError = false) {
@@ -238,6 +290,7 @@ byId("clear").addEventListener("click", () => drawing.clear());
 byId("ask").addEventListener("click", ask);
 byId("copy").addEventListener("click", copyCurl);
 byId("text").addEventListener("input", showCurl);
+byId("seed").addEventListener("input", showCurl);
 byId("json").addEventListener("input", showCurl);
 byId("file").addEventListener("change", (event) => event.target.files.length && take(event.target.files[0]));
 byId("token-form").addEventListener("submit", (event) => {

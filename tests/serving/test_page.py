@@ -72,7 +72,7 @@ def answered(page):
 
 
 def test_the_files_carry_a_strict_policy(server):
-    for path in ("/", "/page/app.js", "/page/drawing.js", "/page/style.css"):
+    for path in ("/", "/page/app.js", "/page/drawing.js", "/page/events.js", "/page/style.css"):
         reply = requests.get(server.url + path, timeout=60)
         policy = reply.headers["content-security-policy"]
         assert "default-src 'none'" in policy
@@ -150,6 +150,29 @@ def test_a_model_of_numbers_is_asked_in_json(page):
     page.fill("#json", "[1,")
     page.click("#ask")
     assert page.locator("#message").inner_text() == "The rows are not valid JSON."
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_model_that_writes_goes_on_with_a_text(browser, tmp_path, stream):
+    keras.utils.set_random_seed(3)
+    model = zoo.create("gpt2_tiny", overrides={"vocabulary_size": 259, "depth": 1, "model_dim": 16, "num_heads": 2, "max_length": 32})
+    settings = zoo.Generation(max_new_tokens=6, temperature=1.0)
+    serving.export(model, tmp_path / "writer", text=serving.Text(zoo.ByteTokenizer(), settings, stream=stream))
+    expected = serving.load(tmp_path / "writer").predict({"prompt": ["In the"], "seed": [7]}, "generate")["text"][0].decode()
+    with serving.Server(tmp_path, port=0, quiet=True) as server:
+        page = browser.new_page()
+        page.goto(server.url + "/")
+        page.wait_for_selector("#model option", state="attached")
+        page.fill("#text", "In the")
+        page.fill("#seed", "7")
+        page.click("#ask")
+        answered(page)
+        assert page.locator("#raw").text_content() == expected
+        assert f"writer:{'stream' if stream else 'predict'}" in page.locator("#curl").inner_text()
+        page.fill("#text", "x" * 27)
+        page.click("#ask")
+        page.locator("#message", has_text="A prompt is too long").wait_for()
+        page.close()
 
 
 def test_with_a_token_the_page_asks_for_it(browser, folder):
