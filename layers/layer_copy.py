@@ -7,9 +7,20 @@ def layer_record(name: str, layer) -> dict:
     """Return the serialised form of an unbuilt copy of `layer`, the value of argument `name`."""
     if not isinstance(layer, keras.layers.Layer):
         raise ValueError(f"{name} must hold Keras layers, got {layer!r}.")
-    record = keras.saving.serialize_keras_object(layer)
+    record = _unshared(keras.saving.serialize_keras_object(layer))
     record.pop("build_config", None)
     return record
+
+
+def _unshared(value):
+    """Return a copy of a serialised object without the marks of shared ones.
+
+    While Keras loads a model it marks objects of equal `id` as one and the same. A layer that is only copied here does not live long,
+    and the next one may well have its `id`.
+    """
+    if isinstance(value, dict):
+        return {key: _unshared(item) for key, item in value.items() if key != "shared_object_id"}
+    return type(value)(map(_unshared, value)) if isinstance(value, list | tuple) else value
 
 
 def layer_from_record(record: dict, changes: dict):
