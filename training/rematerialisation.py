@@ -47,15 +47,30 @@ def _computed_again(block: keras.layers.Layer) -> Callable[..., Any]:
     """Return the call of a block that forgets what is inside of it."""
     plain = type(block).call.__get__(block)
     generators = [layer.seed_generator for layer in block._flatten_layers() if getattr(layer, "seed_generator", None) is not None]
-    masks = ("mask",) if isinstance(block, TransformerEncoderBlock) else ("inputs_mask", "memory_mask")
+    encoder = isinstance(block, TransformerEncoderBlock)
 
-    def call(inputs, memory=None, *, training=None, cache=None, **options):
+    def call(
+        inputs,
+        memory=None,
+        mask=None,
+        inputs_mask=None,
+        memory_mask=None,
+        attention_mask=None,
+        bias=None,
+        cache=None,
+        training=None,
+    ):
         tensors = [inputs] if memory is None else [inputs, memory]
-        if not training or cache is not None or isinstance(inputs, keras.KerasTensor):
-            return plain(*tensors, training=training, **options, **({} if cache is None else {"cache": cache}))
+        options = {"attention_mask": attention_mask, "bias": bias}
         # Keras hangs masks on tensors, and those that are computed again are other ones
-        for name, tensor in zip(masks, tensors, strict=False):
-            options[name] = attached_mask(tensor, options.get(name))
+        if encoder:
+            options["mask"] = attached_mask(inputs, mask)
+        else:
+            options |= {"inputs_mask": attached_mask(inputs, inputs_mask), "memory_mask": attached_mask(memory, memory_mask)}
+        if cache is not None:
+            options["cache"] = cache
+        if not training or cache is not None or isinstance(inputs, keras.KerasTensor):
+            return plain(*tensors, training=training, **options)
 
         @tf.custom_gradient
         def forward(*tensors):

@@ -132,9 +132,9 @@ def draw_text(
     figure.savefig(Path(path))
 
 
-def _label(set_ticks: Any, names: Sequence[str], **options: Any) -> None:
+def _label(set_ticks: Any, names: Sequence[str], rotation: int = 0) -> None:
     if len(names) <= _LABELLED:
-        set_ticks(range(len(names)), [_plain(name) for name in names], fontsize=6, **options)
+        set_ticks(range(len(names)), [_plain(name) for name in names], fontsize=6, rotation=rotation)
 
 
 def _plain(name: str) -> str:
