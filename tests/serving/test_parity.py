@@ -1,63 +1,168 @@
-"""One model, many roads: `model.predict`, `serving.load`, and a process that has no keras_canon; over families under `-m slow`."""
+"""One model, many roads, the same answer: five inputs of every family.
 
+The roads: `model.predict`; `serving.load`; a process that has no keras_canon; REST; gRPC; LiteRT, ONNX Runtime and OpenVINO. A few
+families are swept by default, all under `-m slow`, at the sizes of the zoo's own sweeps.
+"""
+
+import importlib.util
+import json
 import subprocess
 import sys
+from pathlib import Path
 
+import grpc
 import keras
 import numpy as np
 import pytest
+import requests
+import tensorflow as tf
 from checks.serving import small_classifier
+from tensorflow_serving.apis import predict_pb2, prediction_service_pb2_grpc
 
 from keras_canon import serving, zoo
+from keras_canon.serving.formats import FORMATS, open_format
+from keras_canon.zoo import CanonError
 
-# Runs with plain TensorFlow: any import of this package fails.
+ROWS = 5
+DEFAULT = {"resnet_cifar", "gru_classifier"}
+MODULES = {"litert": "ai_edge_litert", "onnx": "tf2onnx", "openvino": "openvino"}
+# family -> formats that cannot hold it -> what the export says: LiteRT wants to know the size of what a loop collects
+REFUSED: dict[str, dict[str, str]] = {"char_rnn": {"litert": "its runtime lacks the operation"}}
+# Runs with plain TensorFlow: any import of this package fails. Answers one folder a line.
 FRESH = """
 import sys
 from pathlib import Path
 sys.modules["keras_canon"] = None
 import numpy as np
 import tensorflow as tf
-for folder in map(Path, sys.argv[1:]):
+for line in sys.stdin:
+    folder = Path(line.rstrip())
     given = np.load(folder.parent / "inputs.npz")
     outputs = tf.saved_model.load(str(folder)).signatures["serving_default"](**{k: tf.constant(given[k]) for k in given.files})
     np.savez(folder.parent / "outputs.npz", **{k: v.numpy() for k, v in outputs.items()})
+    assert sys.modules["keras_canon"] is None and not any(name.startswith("keras_canon.") for name in sys.modules)
+    print("done", flush=True)
 """
 
 
-def smallest_of_each_family() -> list[str]:
+def gather():
+    """Return the smallest case of each family: name of the family -> case."""
+    cases = {}
+    for path in sorted(Path(__file__).parents[1].glob("zoo/*/cases_*.py")):
+        spec = importlib.util.spec_from_file_location(path.stem, path)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        cases |= {case.name: case for case in module.CASES}
     smallest = {}
-    for info in map(zoo.info, zoo.list_models(task="image-classification")):
+    for info in map(zoo.info, zoo.list_models()):
         if info.family not in smallest or info.trainable_parameters < smallest[info.family].trainable_parameters:
             smallest[info.family] = info
-    return sorted(info.name for info in smallest.values())
+    return {family: cases[info.name] for family, info in sorted(smallest.items())}
 
 
-def check_parity(name: str, folder) -> None:
-    keras.utils.set_random_seed(12)
-    model = zoo.create(name)
-    x = np.random.default_rng(13).normal(size=(5, *model.input_shape[1:])).astype("float32")
-    bundle = serving.export(model, folder / name)
-    np.savez(folder / name / "inputs.npz", images=x)
-    subprocess.run([sys.executable, "-c", FRESH, str(bundle.path)], check=True, timeout=300, cwd=folder)
-    fresh, loaded = np.load(folder / name / "outputs.npz"), serving.load(bundle.path)
-    expected = model.predict(x, verbose=0)
-    expected = expected if isinstance(expected, dict) else {"logits": expected}
-    for outputs in (loaded.predict(x), fresh):
-        for key, value in expected.items():
-            np.testing.assert_allclose(outputs[key], value, rtol=0, atol=1e-5 * max(np.abs(value).max(), 1e-3))
-        if "probabilities" in outputs:
-            np.testing.assert_allclose(outputs["probabilities"], np.asarray(keras.ops.softmax(expected["logits"])), rtol=0, atol=1e-5)
-    assert {len(value) for value in loaded.predict(x[:0]).values()} == {0}
+CASES = gather()
+FAMILIES = [pytest.param(family, marks=() if family in DEFAULT else pytest.mark.slow) for family in CASES]
+
+
+@pytest.fixture(scope="module")
+def fresh():
+    """Return a function: version folder beside an `inputs.npz` -> the outputs of a process without the package."""
+    with subprocess.Popen([sys.executable, "-c", FRESH], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+
+        def answer(folder):
+            process.stdin.write(f"{folder}\n")
+            process.stdin.flush()
+            assert process.stdout.readline() == "done\n"
+            return dict(np.load(folder.parent / "outputs.npz"))
+
+        yield answer
+        process.stdin.close()
+        assert process.wait(60) == 0
+
+
+def build(family):
+    """Return the model and five rows for each input by name."""
+    case = CASES[family]
+    model = case.build()
+    if zoo.info(case.name).task == "image-classification":
+        return model, {"images": case.inputs(ROWS)}
+    return model, case.inputs(model, ROWS)
+
+
+def expect(model, inputs):
+    """Return what `model.predict` gives by name, with the probabilities where it gives logits of classes."""
+    given = inputs if isinstance(model.input, dict) or len(inputs) > 1 else next(iter(inputs.values()))
+    outputs = model.predict(given, verbose=0)
+    outputs = outputs if isinstance(outputs, dict) else dict(zip(model.output_names, keras.tree.flatten(outputs), strict=True))
+    return {name: np.asarray(value) for name, value in outputs.items()}
+
+
+def check_equal(got, expected, road, tolerance=1e-5):
+    assert set(expected) <= set(got), road
+    for name, value in expected.items():
+        found = np.asarray(got[name]).reshape(value.shape)
+        assert np.abs(found - value).max() <= tolerance * max(np.abs(value).max(), 1e-3), (road, name)
+    if "probabilities" in got and "probabilities" not in expected:
+        probabilities = np.asarray(keras.ops.softmax(expected["logits"]))
+        assert np.abs(np.asarray(got["probabilities"]) - probabilities).max() <= max(tolerance, 1e-5), road
+
+
+def over_the_network(folder, name, inputs, outputs):
+    """Return the answers over REST and over gRPC."""
+    with (
+        serving.Server(folder, port=0, grpc_port=0, limits=serving.Limits(max_body_mb=256), quiet=True) as server,
+        grpc.insecure_channel(f"127.0.0.1:{server.grpc_port}", [("grpc.max_receive_message_length", -1)]) as channel,
+    ):
+        body = json.dumps({"inputs": {key: array.tolist() for key, array in inputs.items()}})
+        reply = requests.post(f"{server.url}/v1/models/{name}:predict", data=body, timeout=120)
+        assert reply.status_code == 200, reply.text[:500]
+        columns = reply.json()["outputs"]
+        message = predict_pb2.PredictRequest()
+        message.model_spec.name = name
+        for key, array in inputs.items():
+            message.inputs[key].CopyFrom(tf.make_tensor_proto(array))
+        answer = prediction_service_pb2_grpc.PredictionServiceStub(channel).Predict(message, timeout=120)
+    return (
+        columns if len(outputs) > 1 else {next(iter(outputs)): columns},
+        {key: tf.make_ndarray(value) for key, value in answer.outputs.items()},
+    )
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_five_inputs_have_one_answer_on_every_road(family, fresh, tmp_path):
+    model, inputs = build(family)
+    bundle = serving.export(model, tmp_path / family)
+    np.savez(tmp_path / family / "inputs.npz", **inputs)
+    expected = expect(model, inputs)
+    loaded = serving.load(bundle.path)
+    outputs = loaded.predict(inputs)
+    check_equal(outputs, expected, "serving.load")
+    check_equal(fresh(bundle.path), expected, "a fresh process")
+    rest, remote = over_the_network(bundle.path.parent, family, inputs, outputs)
+    check_equal(rest, expected, "REST")
+    check_equal(remote, expected, "gRPC")
+    assert {len(value) for value in loaded.predict({name: value[:0] for name, value in inputs.items()}).values()} == {0}
     ops = set(bundle.manifest.ops)
     assert not {"VarHandleOp", "ReadVariableOp"} & ops
     assert not [op for op in ops if "Random" in op or "PyFunc" in op]
     assert b"_XlaMustCompile" not in (bundle.path / "saved_model.pb").read_bytes()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", smallest_of_each_family())
-def test_every_family_answers_the_same_in_every_process(name, tmp_path):
-    check_parity(name, tmp_path)
+@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("family", FAMILIES)
+def test_five_inputs_have_one_answer_in_every_runtime(family, form, tmp_path):
+    if importlib.util.find_spec(MODULES[form]) is None:
+        pytest.skip(f"the extra {form} is not installed")
+    model, inputs = build(family)
+    if form in REFUSED.get(family, {}):
+        with pytest.raises(CanonError, match=REFUSED[family][form]) as refused:
+            serving.export(model, tmp_path / family, formats=[form])
+        assert "\n" not in str(refused.value)
+        assert list(tmp_path.iterdir()) == []
+        return
+    bundle = serving.export(model, tmp_path / family, formats=[form])
+    got = open_format(form, bundle.path / bundle.manifest.formats[form])(inputs)
+    check_equal(got, expect(model, inputs), form, tolerance=1e-3)
 
 
 @pytest.mark.parametrize("policy", ["mixed_float16", "mixed_bfloat16", "bfloat16"])
