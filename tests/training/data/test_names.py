@@ -10,7 +10,7 @@ from keras_canon.zoo import CanonError
 
 def test_list_is_sorted_and_plain():
     pictures = {"csv:PATH", "digits", "fashion_mnist", "folder:PATH", "parquet:PATH", "synthetic", "tfds:NAME"}
-    sequences = {"adding", "copying", "dates", "gettext:PAIR", "parity", "rows:NAME", "text", "text:PATH"}
+    sequences = {"adding", "copying", "dates", "gettext:PAIR", "lines", "parity", "rows:NAME", "text", "text:PATH"}
     assert list_datasets() == sorted(pictures | sequences)
 
 
