@@ -57,7 +57,7 @@ def explain_text(model: Path, text: str, out: Path) -> None:
     maps = {name: weights[0] for name, weights in text_attention(trained, inputs).items()}
     last = next_token_probabilities(trained, inputs)[0, -1]
     best = np.argsort(last)[::-1][:10]
-    names = token_names(words, best)
+    names = token_names(words, best.tolist())
     # two tokens may look alike, such as pieces of a character
     probabilities = {f"{name} ({token})": float(last[token]) for name, token in zip(names, best, strict=True)}
     shown = {"source_names": token_names(reader, sources), "probabilities": probabilities, "title": text if len(text) < 70 else ""}

@@ -1,5 +1,7 @@
 """Copies of the layers that a wrapper is given, so that the wrapper's children are its own."""
 
+from typing import Any
+
 import keras
 
 
@@ -12,7 +14,7 @@ def layer_record(name: str, layer) -> dict:
     return record
 
 
-def _unshared(value):
+def _unshared(value) -> Any:
     """Return a copy of a serialised object without the marks of shared ones.
 
     While Keras loads a model it marks objects of equal `id` as one and the same. A layer that is only copied here does not live long,

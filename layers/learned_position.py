@@ -1,6 +1,7 @@
 """Learned position embedding."""
 
 from numbers import Integral
+from typing import Any
 
 import keras
 
@@ -62,15 +63,15 @@ class LearnedPositionEmbedding(keras.layers.Layer):
             name="embeddings", shape=(self.max_length, input_shape[-1]), initializer=self.embeddings_initializer
         )
 
-    def call(self, inputs, offset=0):
+    def call(self, inputs, offset: Any = 0):
         length = inputs.shape[1]
-        if isinstance(offset, Integral):
+        whole = isinstance(offset, Integral)
+        if whole:
+            offset = int(offset)
             self._check_length(length, offset)
-        if not isinstance(offset, Integral) and len(offset.shape) == 2:
-            positions = offset
-        else:
-            positions = step_positions(keras.ops.shape(inputs)[1], offset)  # (T,) or (B, T)
-        if isinstance(offset, Integral) and length is not None:
+        given = not whole and len(offset.shape) == 2
+        positions = offset if given else step_positions(keras.ops.shape(inputs)[1], offset)  # (T,) or (B, T)
+        if whole and length is not None:
             return inputs + self.embeddings[offset : offset + length]
         rows = keras.ops.take(self.embeddings, keras.ops.minimum(positions, self.max_length - 1), axis=0)
         return inputs + keras.ops.where(keras.ops.expand_dims(positions, -1) < self.max_length, rows, float("nan"))

@@ -1,8 +1,8 @@
 """Batches of examples that lie in memory, taken when they are asked for."""
 
 import dataclasses
-import math
 from collections.abc import Iterator
+from typing import cast
 
 import numpy as np
 import tensorflow as tf
@@ -41,7 +41,8 @@ class MemoryBatches:
     @property
     def element_spec(self) -> tuple[tf.TensorSpec, tf.TensorSpec]:
         """Shapes and types of images and labels, for batches of any size."""
-        return tuple(tf.TensorSpec((None, *values.shape[1:]), values.dtype) for values in (self.images, self.labels))
+        images, labels = (tf.TensorSpec((None, *values.shape[1:]), values.dtype) for values in (self.images, self.labels))
+        return images, labels
 
     def cardinality(self) -> int:
         """Return the number of batches."""
@@ -62,7 +63,7 @@ class MemoryBatches:
 
     def __iter__(self) -> Iterator[tuple[tf.Tensor, tf.Tensor]]:
         rows = self.order if self.steps is None else self.order[: self.steps * self.batch_size]
-        batch_bytes = self.batch_size * math.prod(self.images.shape[1:]) * self.images.dtype.size
+        batch_bytes = self.batch_size * cast(int, self.images.shape[1:].num_elements()) * self.images.dtype.size
         together = self.batch_size * max(_TOGETHER // batch_bytes, 1)
         for start in range(0, len(rows), together):
             some = tf.convert_to_tensor(rows[start : start + together])

@@ -1,6 +1,9 @@
 """From a recipe to a model of sequences, not yet compiled."""
 
 from collections.abc import Mapping
+from typing import cast
+
+import numpy as np
 
 from .. import zoo
 from ..zoo.errors import CanonError
@@ -57,7 +60,7 @@ def _recognizer(model: Model, data: SequenceDataset) -> Model:
     height, _, channels = data.input_shape
     assert height is not None
     assert channels is not None
-    width = max(split.inputs["images"].shape[2] for split in data.splits.values())
+    width = max(cast(np.ndarray, split.inputs["images"]).shape[2] for split in data.splits.values())
     model.update_record(preprocessing=Preprocessing(size=(height, width), resize="pad", channels=channels))
     for split in data.splits.values():
         refuse_infeasible(model, data, split)

@@ -63,7 +63,7 @@ def picture_size(content: bytes) -> tuple[int, int]:
     A JPEG is unpacked to an eighth of its size: all of the file is read and checked, and few pixels are computed.
     """
     if not content.startswith(_JPEG):
-        height, width, _ = compiled_decoder()(tf.constant(content)).shape
+        height, width, _ = tf.shape(compiled_decoder()(tf.constant(content))).numpy().tolist()
         return height, width
     tf.io.decode_jpeg(content, channels=3, ratio=8)
     height, width, _ = tf.io.extract_jpeg_shape(content).numpy().tolist()

@@ -61,7 +61,8 @@ def text_attention(model: keras.Model, inputs: Any) -> dict[str, np.ndarray]:
         if memory is not None:
             middle = sublayer_output(block, hidden, output, block.attention_norm, False)
             query = sublayer_input(block, middle, block.memory_norm)
-            _, weights = block.memory_attention(query, memory, return_weights=True, training=False)
+            attention: Any = block.memory_attention
+            _, weights = attention(query, memory, return_weights=True, training=False)
             found[f"{block.name}/cross_attention"] = np.asarray(weights, "float32")
     return found
 

@@ -13,6 +13,7 @@ _LETTER, _NUMBER, _SPACE, _OTHER = range(4)
 _NO_SYMBOL = -1
 _NEVER = np.iinfo("int32").max  # rank of a pair that is not joined
 _ASSIGNED = 0x40000  # the planes above hold no letter, number or space
+_RAGGED: Any = tf.RaggedTensor  # TensorFlow adds its constructors as it is imported
 _CONTRACTIONS = ("s", "t", "re", "ve", "m", "ll", "d")  # behind an apostrophe
 
 
@@ -58,11 +59,11 @@ class BytePairs:
         number = tf.size(row_of_word)
         bytes_of_word = tf.math.unsorted_segment_sum(tf.strings.length(characters), words, number)
         values = tf.cast(tf.io.decode_raw(tf.strings.reduce_join(characters), tf.uint8), tf.int32)
-        symbols = tf.RaggedTensor.from_row_lengths(tf.gather(self._byte_ids, values), bytes_of_word)
+        symbols = _RAGGED.from_row_lengths(tf.gather(self._byte_ids, values), bytes_of_word)
         symbols = self._join_all(symbols.to_tensor(_NO_SYMBOL, shape=(None, None)))
         kept = symbols != _NO_SYMBOL
         counts = tf.math.unsorted_segment_sum(tf.reduce_sum(tf.cast(kept, tf.int32), axis=1), row_of_word, tf.size(texts))
-        return tf.RaggedTensor.from_row_lengths(tf.boolean_mask(symbols, kept), counts)
+        return _RAGGED.from_row_lengths(tf.boolean_mask(symbols, kept), counts)
 
     def _word_begins(self, codes, rows):
         """Return where words begin, booleans (N,), of characters end to end with the text of each."""
@@ -74,8 +75,8 @@ class BytePairs:
         space = kinds == _SPACE
         blank = _shifted(codes, 1) == ord(" ")  # goes with the word behind it
         # the last of several spaces before a word stands alone, or goes with the word
-        begins_spaces = (before != _SPACE) | (~last & (after != _SPACE))
-        begins = first | tf.where(space, begins_spaces, (before != kinds) & ~blank)
+        begins_spaces = (before != _SPACE) | (tf.logical_not(last) & (after != _SPACE))
+        begins = first | tf.where(space, begins_spaces, (before != kinds) & tf.logical_not(blank))
         for ending in _CONTRACTIONS:
             length = len(ending) + 1
             found = begins & (codes == ord("'"))

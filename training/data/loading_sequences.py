@@ -166,7 +166,7 @@ def _lines(name: str, parsed: DataName, share: float, seed: int, data_dir: str |
 
     train, facts = split_of("train"), {**facts, "seed": seed}
     splits = (train.part("train", kept), train.part("validation", held_out), split_of("test"))
-    shape = (*train.inputs["images"].shape[1:2], None, 1)
+    shape = (*arrays["train"]["image"].shape[1:2], None, 1)
     return SequenceDataset(name, "transcripts", alphabet.symbols, shape, *splits, facts)
 
 
