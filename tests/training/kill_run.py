@@ -91,10 +91,10 @@ def lstm():
     return keras.Sequential([keras.Input((9, 3)), *layers]), data.normal(size=(90, 9, 3)).astype("float32"), data.integers(0, 4, 90)
 
 
-SMALL = {"train__epochs": 8, "train__checkpoint_steps": 2, "train__patience": 6}
+# twenty kills must find it still going
+SMALL = {"train__epochs": 14, "train__checkpoint_steps": 2, "train__patience": 14}
 CASES = {
-    # twenty kills must find it still going
-    "lenet5": recipe("lenet5_digits", **{**SMALL, "train__epochs": 14, "train__patience": 14}),
+    "lenet5": recipe("lenet5_digits", **SMALL),
     "lenet5_modern": recipe("lenet5_modern_fashion_mnist", **SMALL),
     "resnet20": recipe("resnet20_fashion_mnist", **SMALL),
     "batch_norm": loop(batch_norm),
