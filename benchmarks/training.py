@@ -31,7 +31,14 @@ from keras_canon.training.pipeline import epoch_order, load_data, reader
 from keras_canon.training.recipe_parts import recipe_augmentation, recipe_rule
 
 AT_LEAST = 0.95
-RECIPES = ("lenet5_digits", "lenet5_modern_fashion_mnist", "resnet20_fashion_mnist")
+RECIPES = (
+    "lenet5_digits",
+    "lenet5_modern_fashion_mnist",
+    "resnet20_fashion_mnist",
+    "fitnet1_fashion_mnist",
+    "mobilenet_v1_025_fashion_mnist",
+    "convnext_fashion_mnist",
+)
 
 
 def bare_step(model, inputs, labels):
@@ -109,7 +116,7 @@ def measure(name, most_seconds, rounds):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("recipes", nargs="*", default=[])
-    parser.add_argument("--most-seconds", type=float, default=5.0, help="about how long a round may take; an epoch may take less")
+    parser.add_argument("--most-seconds", type=float, default=3.0, help="about how long a round may take; an epoch may take less")
     parser.add_argument("--rounds", type=int, default=21)
     options = parser.parse_args()
     rows = []

@@ -1,48 +1,51 @@
 """Batches of examples that lie in memory, taken when they are asked for."""
 
 import dataclasses
-from collections.abc import Iterator
-from typing import cast
+import math
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import tensorflow as tf
 
-_TOGETHER = 4 * 2**20  # bytes of pictures that are taken at once
+_TOGETHER = 4 * 2**20  # bytes of prepared pictures that are taken at once
+
+Rows = Callable[[tf.Tensor], tuple[tf.Tensor, tf.Tensor]]
+Mix = Callable[[tf.Tensor, tf.Tensor, tf.Tensor], tuple[tf.Tensor, tf.Tensor]]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class MemoryBatches:
     """The batches of an epoch, read like those of a `tf.data.Dataset` of which the training loop knows no more than this.
 
-    The rows of many batches are taken at once and cut, so that nothing lies between one update and the next. A pipeline does its work on
-    a thread of its own, but needs 15 ms to begin an epoch and 0.2 to 0.4 ms to hand over a batch, where an update of LeNet-5 takes 4 ms.
+    The rows of many batches are taken at once and cut, so that little lies between one update and the next. A pipeline does its work on
+    threads of its own, which is worth it where an accelerator makes the updates or files must be read. On processor cores that the
+    updates need themselves it costs 15 ms to begin an epoch and 0.2 to 0.4 ms to hand over a batch, where an update of LeNet-5 takes
+    4 ms, and its threads stop the updates' in the middle of an operation.
 
     Args:
-        images: prepared for the model, float32 (N, height, width, channels).
-        labels: int64 (N,).
-        order: rows of the epoch, (examples,).
+        rows: gives images and labels of positions, which are int64 (n,).
+        element_spec: shapes and types of a batch's images and labels, for batches of any size.
+        order: positions of the epoch, (examples,).
         batch_size: examples a batch; the last one is short where the numbers do not divide.
+        mix: gives images and labels of a batch from its own ones and its positions; None where they stay as they are.
         steps: most batches; None for all.
 
     Example:
         >>> import numpy as np, tensorflow as tf
         >>> from keras_canon.training.memory_batches import MemoryBatches
-        >>> batches = MemoryBatches(tf.zeros((5, 2, 2, 1)), tf.range(5, dtype="int64"), np.array([4, 2, 0]), batch_size=2)
+        >>> spec = tf.TensorSpec((None, 2, 2, 1)), tf.TensorSpec((None,), "int64")
+        >>> rows = lambda index: (tf.zeros((len(index), 2, 2, 1)), index)
+        >>> batches = MemoryBatches(rows, spec, np.array([4, 2, 0]), batch_size=2)
         >>> [labels.numpy().tolist() for images, labels in batches]
         [[4, 2], [0]]
     """
 
-    images: tf.Tensor
-    labels: tf.Tensor
+    rows: Rows
+    element_spec: tuple[tf.TensorSpec, tf.TensorSpec]
     order: np.ndarray
     batch_size: int
+    mix: Mix | None = None
     steps: int | None = None
-
-    @property
-    def element_spec(self) -> tuple[tf.TensorSpec, tf.TensorSpec]:
-        """Shapes and types of images and labels, for batches of any size."""
-        images, labels = (tf.TensorSpec((None, *values.shape[1:]), values.dtype) for values in (self.images, self.labels))
-        return images, labels
 
     def cardinality(self) -> int:
         """Return the number of batches."""
@@ -62,11 +65,15 @@ class MemoryBatches:
         return dataclasses.replace(self, order=self.order[count * self.batch_size :], steps=steps)
 
     def __iter__(self) -> Iterator[tuple[tf.Tensor, tf.Tensor]]:
-        rows = self.order if self.steps is None else self.order[: self.steps * self.batch_size]
-        batch_bytes = self.batch_size * cast(int, self.images.shape[1:].num_elements()) * self.images.dtype.size
+        order = self.order if self.steps is None else self.order[: self.steps * self.batch_size]
+        image = self.element_spec[0]
+        batch_bytes = self.batch_size * math.prod(image.shape[1:]) * image.dtype.size
         together = self.batch_size * max(_TOGETHER // batch_bytes, 1)
-        for start in range(0, len(rows), together):
-            some = tf.convert_to_tensor(rows[start : start + together])
+        for start in range(0, len(order), together):
+            some = tf.convert_to_tensor(order[start : start + together])
             sizes = [min(self.batch_size, len(some) - first) for first in range(0, len(some), self.batch_size)]
-            images, labels = (tf.split(tf.gather(values, some), sizes) for values in (self.images, self.labels))
-            yield from zip(images, labels, strict=True)
+            images, labels = (tf.split(values, sizes) for values in self.rows(some))
+            if self.mix is None:
+                yield from zip(images, labels, strict=True)
+            else:
+                yield from map(self.mix, images, labels, tf.split(some, sizes))

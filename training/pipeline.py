@@ -3,7 +3,6 @@
 import functools
 import math
 from collections.abc import Callable
-from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -107,7 +106,8 @@ def reader(
     """Return `batches` as a function of the order, and of the epoch where pictures change from one to the next, for many passes.
 
     A split whose prepared images fit in memory, and do not change, is prepared once: resizing costs as much as a small network's
-    update, and the two would share the processor. The batches are the same, bit for bit.
+    update, and the two would share the processor. Pictures that change are prepared between one update and the next, where they lie in
+    memory and no accelerator makes the updates. The batches are the same, bit for bit.
 
     Args:
         split, preprocessing, batch_size, augmentation: as `batches` takes them.
@@ -118,19 +118,47 @@ def reader(
     """
     shape = (*preprocessing.size, preprocessing.channels)
     changes = augmentation is not None and augmentation.section.changes_pictures
-    if changes or len(split) * math.prod(shape) * 4 > memory:
+    mixes = augmentation is not None and augmentation.section.mixes_labels
+    # an accelerator is not kept waiting for work that processor cores can do beside it
+    beside = (changes or mixes) and any(device.device_type != "CPU" for device in tf.config.list_logical_devices())
+    if not memory or beside or ((changes or not _fits(split, shape, memory)) and not split.store.reads_batches):
         return lambda order, epoch=0: batches(split, preprocessing, batch_size, order, augmentation, epoch)
-    # pipelines run on the CPU; without one, all lies where the model is, and nothing is sent to an accelerator again
-    with nullcontext() if augmentation is None else tf.device("CPU:0"):
-        images = tf.concat([images for images, _ in batches(split, preprocessing, 256)], axis=0)
-        labels = tf.constant(split.labels)
+    keep = not changes and _fits(split, shape, memory)
+    rows = _kept_rows(split, preprocessing) if keep else _changed_rows(split, preprocessing, augmentation if changes else None)
+    label = tf.TensorSpec((None, augmentation.classes), "float32") if mixes else tf.TensorSpec((None,), "int64")
+    spec = tf.TensorSpec((None, *shape), "float32"), label
 
-    def read(order: np.ndarray | None, epoch: int = 0) -> MemoryBatches | tf.data.Dataset:
+    def read(order: np.ndarray | None, epoch: int = 0) -> MemoryBatches:
         order = np.arange(len(split)) if order is None else order
-        if augmentation is None:
-            return MemoryBatches(images, labels, order, batch_size)
-        rows = tf.data.Dataset.from_tensor_slices(order).batch(batch_size)
-        gather = rows.map(lambda index: (tf.gather(images, index), tf.gather(labels, index), index))
-        return _mixed(gather, tf.data.Dataset.from_tensors(tf.constant(epoch, "int64")).repeat(), augmentation)
+        number = tf.constant(epoch, "int64")
+        mix = (lambda images, labels, index: augmentation.batch(images, labels, index, number)) if mixes else None
+        return MemoryBatches(lambda index: rows(index, number), spec, order, batch_size, mix)
 
     return read
+
+
+def _fits(split: Split, shape: tuple[int, int, int], memory: int) -> bool:
+    return len(split) * math.prod(shape) * 4 <= memory
+
+
+def _kept_rows(split: Split, preprocessing: Preprocessing) -> Callable[[tf.Tensor, tf.Tensor], tuple[tf.Tensor, tf.Tensor]]:
+    """Return a function that takes prepared images, and their labels, out of memory."""
+    # all lies where the model is, and nothing is sent to an accelerator again
+    images = tf.concat([images for images, _ in batches(split, preprocessing, 256)], axis=0)
+    labels = tf.constant(split.labels)
+    return lambda index, epoch: (tf.gather(images, index), tf.gather(labels, index))
+
+
+def _changed_rows(
+    split: Split, preprocessing: Preprocessing, augmentation: Augmentation | None
+) -> Callable[[tf.Tensor, tf.Tensor], tuple[tf.Tensor, tf.Tensor]]:
+    """Return a compiled function that changes and prepares pictures that lie in memory."""
+    where, labels = tf.constant(split.rows), tf.constant(split.labels)
+    apply = preprocessing_for(split.store.image_shape, preprocessing)
+
+    @tf.function(autograph=False, input_signature=[tf.TensorSpec((None,), "int64"), tf.TensorSpec((), "int64")])
+    def rows(index, epoch):
+        pictures = split.store.read(tf.gather(where, index))
+        return apply(pictures if augmentation is None else augmentation.pictures(pictures, index, epoch)), tf.gather(labels, index)
+
+    return rows

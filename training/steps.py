@@ -217,12 +217,12 @@ def _check_finite(optimizer, loss, gradients) -> tf.Operation:
 
     Where a loss scale is at work, infinite gradients are its daily business: it skips the update and lowers the scale.
     """
-    finite = [tf.math.is_finite(loss)]
+    total = tf.cast(loss, "float32")
     if not isinstance(optimizer, keras.optimizers.LossScaleOptimizer):
-        # the sum of a tensor is finite only if all of it is; sums that overflow are past saving too
+        # a sum is finite only if all of its parts are; sums that overflow are past saving too
         values = [gradient.values if isinstance(gradient, tf.IndexedSlices) else gradient for gradient in gradients if gradient is not None]
-        finite += [tf.math.is_finite(tf.reduce_sum(value)) for value in values]
-    return tf.debugging.Assert(tf.reduce_all(finite), [_NOT_FINITE])
+        total = tf.add_n([total, *(tf.cast(tf.reduce_sum(value), "float32") for value in values)])
+    return tf.debugging.Assert(tf.math.is_finite(total), [_NOT_FINITE])
 
 
 def evaluation_step(model: keras.Model, metrics: Mapping[str, PerExample], totals: Totals, signature, forward: Forward | None = None):

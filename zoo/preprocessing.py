@@ -48,6 +48,9 @@ def preprocessing_for(shape: tuple[int, int, int], preprocessing: Preprocessing)
     def resize(images: tf.Tensor, preprocessing: Preprocessing) -> tf.Tensor:
         if unchanged:
             return images
+        if preprocessing.channels == 1:
+            # no axis has to move for the products
+            return tf.matmul(rows[None], tf.matmul(images[..., 0], columns.T[None]))[..., None]
         return tf.einsum("yh,bhxc->byxc", rows, tf.einsum("bhwc,xw->bhxc", images, columns))
 
     return lambda images: _apply(images, preprocessing, resize)

@@ -1,5 +1,7 @@
 """Batches of examples in memory: the part of a data set's interface that the training loop uses."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -9,8 +11,12 @@ from keras_canon.training.memory_batches import MemoryBatches
 
 @pytest.fixture
 def batches():
-    images = tf.reshape(tf.range(11.0), (11, 1, 1, 1))
-    return MemoryBatches(images, tf.range(11, dtype="int64"), np.array([10, 3, 5, 0, 7, 1, 2]), batch_size=3)
+    spec = tf.TensorSpec((None, 1, 1, 1)), tf.TensorSpec((None,), "int64")
+    return MemoryBatches(pictures_and_labels, spec, np.array([10, 3, 5, 0, 7, 1, 2]), batch_size=3)
+
+
+def pictures_and_labels(index):
+    return tf.reshape(tf.cast(index, "float32"), (-1, 1, 1, 1)), index
 
 
 def rows(batches):
@@ -41,3 +47,12 @@ def test_take_and_skip_are_those_of_a_data_set(batches, count):
 def test_signature_fits_every_batch(batches):
     for element in batches:
         assert all(spec.is_compatible_with(value) for spec, value in zip(batches.element_spec, element, strict=True))
+
+
+def test_each_batch_is_mixed_by_itself(batches):
+    def mix(images, labels, index):
+        return images + tf.cast(index[0], "float32"), labels + index
+
+    mixed = dataclasses.replace(batches, mix=mix)
+    assert rows(mixed) == [[20, 6, 10], [0, 14, 2], [4]]
+    assert [images[:, 0, 0, 0].numpy().tolist() for images, _ in mixed.skip(1)] == [[0, 7, 1], [4]]

@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from keras_canon.training.augmentation import Augmentation
+from keras_canon.training.memory_batches import MemoryBatches
 from keras_canon.training.pipeline import batches, epoch_order, load_data, reader
-from keras_canon.training.sections import DataSection
+from keras_canon.training.sections import AugmentSection, DataSection
 from keras_canon.zoo import CanonError, Preprocessing
 
 PREPROCESSING = Preprocessing(size=(12, 12), channels=1)
@@ -72,6 +74,25 @@ def test_a_reader_gives_the_same_batches_from_memory_or_not(memory, data):
         for found, right in zip(read(order), expected, strict=True):
             for one, other in zip(found, right, strict=True):
                 np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize(
+    "section",
+    [AugmentSection(flip_horizontal=True, crop_padding=1), AugmentSection(noise=2.0, mixup=0.4), AugmentSection(cutmix=1.0)],
+    ids=["changed", "changed and mixed", "mixed"],
+)
+@pytest.mark.parametrize("memory", [10**4, 2**30], ids=["too much to keep", "kept where nothing changes"])
+def test_changed_pictures_are_the_same_from_memory_or_from_a_pipeline(section, memory, data):
+    augmentation = Augmentation(section, 3, 4)
+    read = reader(data.train, PREPROCESSING, 16, augmentation, memory=memory)
+    for epoch, order in enumerate((epoch_order(len(data.train), 1, 2)[7:], None)):
+        found = read(order, epoch)
+        expected = batches(data.train, PREPROCESSING, 16, order, augmentation, epoch)
+        assert isinstance(found, MemoryBatches)
+        assert tuple(found.element_spec) == tuple(expected.element_spec)
+        for one, other in zip(found, expected, strict=True):
+            for values, right in zip(one, other, strict=True):
+                np.testing.assert_array_equal(values, right)
 
 
 def test_pictures_of_many_sizes(tmp_path, monkeypatch):
