@@ -114,9 +114,10 @@ def finetune_recipe(
 
 
 def _data_name(data: str | Path) -> str:
-    """Return the name of a data set; a path that is a folder needs no prefix."""
+    """Return the name of a data set; a path that is a folder needs no prefix, with options in brackets or without."""
     text = str(data)
-    if isinstance(data, Path) or ("/" in text and ":" not in text) or (":" not in text and Path(text).is_dir()):
+    folder = Path(text).is_dir() or Path(text.partition("[")[0]).is_dir()
+    if isinstance(data, Path) or (":" not in text and ("/" in text or folder)):
         return f"folder:{text}"
     return text
 

@@ -1,11 +1,13 @@
 """Fine-tuning: phases, best weights, going on after a kill, the same numbers twice, comparison, sources of weights, bad input."""
 
+import contextlib
 import csv
 import hashlib
 import json
 import re
 import sys
 import types
+import zipfile
 from pathlib import Path
 
 import keras
@@ -15,7 +17,7 @@ from PIL import Image
 from safetensors.numpy import save_file
 
 from keras_canon import training, zoo
-from keras_canon.training.finetuning import finetune_recipe
+from keras_canon.training.finetuning import _data_name, finetune_recipe
 from keras_canon.training.finetuning_phases import Phase, backbone_rates, phases
 from keras_canon.training.finetuning_run import fine_tuning
 from keras_canon.training.recipe import load_recipe, recipe_toml
@@ -215,6 +217,7 @@ def test_half_precision_dropout_averages_and_micro_batches(base, tmp_path):
         "optimizer.clip_global_norm": 1.0,
         "transfer.keep_batch_norm_frozen": False,
         "augment.mixup": 0.2,
+        "augment.cutmix": 1.0,
     }
     result = tune(base, DATA, tmp_path / "run", epochs=3, overrides=overrides, verbose=False)
     assert np.all(np.isfinite(result.history["loss"]))
@@ -275,6 +278,21 @@ def test_a_file_that_changed_is_refused(base, tmp_path):
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.filterwarnings("ignore:Skipping invalid path during archive extraction:UserWarning")
+def test_an_archive_writes_nothing_outside_its_folder(base, tmp_path, monkeypatch):
+    temporary = tmp_path / "temporary" / "deep"
+    temporary.mkdir(parents=True)
+    monkeypatch.setattr("tempfile.tempdir", str(temporary))
+    with zipfile.ZipFile(base / "model.keras") as good, zipfile.ZipFile(tmp_path / "bad.keras", "w") as bad:
+        for name in good.namelist():
+            bad.writestr(name, good.read(name))
+        for name in ("../climb.txt", "assets/../../climb.txt", f"{tmp_path}/climb.txt"):
+            bad.writestr(name, "outside")
+    with contextlib.suppress(CanonError):
+        zoo.load_model(tmp_path / "bad.keras")
+    assert list(tmp_path.rglob("climb*")) == []
+
+
 def test_weights_on_the_hub(base, tmp_path, monkeypatch):
     asked = []
 
@@ -322,6 +340,18 @@ def photographs(folder, classes=("cat", "dog"), each=4, empty=()):
     for name in empty:
         (folder / name).mkdir(parents=True)
     return folder
+
+
+def test_a_folder_needs_no_prefix(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "photos").mkdir()
+    names = ["photos", "photos[unreadable=skip]", "photos/", "csv:photos/x.csv", "digits[per_class=3]", Path("digits")]
+    assert [_data_name(name) for name in names] == [
+        *(f"folder:{name}" for name in names[:3]),
+        "csv:photos/x.csv",
+        "digits[per_class=3]",
+        "folder:digits",
+    ]
 
 
 @pytest.mark.slow

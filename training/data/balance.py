@@ -1,11 +1,13 @@
 """Class weights for data in which some classes are rarer than others."""
 
+import dataclasses
 import warnings
 from collections.abc import Sequence
 
 import numpy as np
 
 from ...zoo.errors import CanonError
+from .source import Dataset
 
 STRONG_IMBALANCE = 10
 FEW = 5
@@ -48,6 +50,19 @@ def class_weights(labels: np.ndarray, class_names: Sequence[str]) -> dict[int, f
             stacklevel=2,
         )
     return {label: float(labels.size / (len(class_names) * count)) for label, count in enumerate(counts)}
+
+
+def with_balance(dataset: Dataset) -> Dataset:
+    """Return a data set with class weights among its facts, after the warnings of `balance_of`.
+
+    Raises:
+        CanonError: a class without training examples.
+    """
+    labels = dataset.train.labels
+    if missing := [name for number, name in enumerate(dataset.class_names) if number not in labels]:
+        some = f"{', '.join(missing[:NAMED_AT_MOST])}{', ...' if len(missing) > NAMED_AT_MOST else ''}"
+        raise CanonError(f"{dataset.name} has no training example of {some}: name the classes to take, as in [classes=0-2].")
+    return dataclasses.replace(dataset, facts={**dataset.facts, "class_weights": balance_of(labels, dataset.class_names)})
 
 
 def balance_of(labels: np.ndarray, class_names: Sequence[str]) -> dict[str, float]:

@@ -8,6 +8,7 @@ import numpy as np
 import tensorflow_datasets as tfds
 
 from ...zoo.errors import CanonError
+from .balance import with_balance
 from .digits import CanonDigits
 from .fashion_mnist import fashion_mnist_builder
 from .folder import scan
@@ -83,7 +84,8 @@ def load(
         dataset = load_tfds(name, argument, shares, data_dir)
     else:
         dataset = _load_arrays(name, _builder(kind, argument, name, data_dir), shares.validation, shares.seed)
-    return subset(dataset, options, shares.seed)
+    dataset = subset(dataset, options, shares.seed)
+    return with_balance(dataset) if kind == "tfds" else dataset
 
 
 def _builder(kind: str, argument: str, name: str, data_dir: str | None) -> tfds.core.DatasetBuilder:

@@ -46,7 +46,8 @@ def load_files(name: str, listing: Listing, shares: Shares, data_dir: str | None
     ]
     if bad and not skip:
         raise CanonError(
-            f"{len(bad)} pictures in {listing.source} cannot be decoded (unreadable='skip' leaves them out): {name_some(bad)}."
+            f"{len(bad)} pictures in {listing.source} cannot be decoded ([unreadable=skip] behind the name leaves them out): "
+            f"{name_some(bad)}."
         )
     parts = {split: part[np.flatnonzero(part.problems == "")] for split, part in parts.items()}
     if missing := [class_name for label, class_name in enumerate(listing.class_names) if label not in parts["train"].labels]:

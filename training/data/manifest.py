@@ -21,18 +21,20 @@ def scan_manifest(kind: str, path: str | os.PathLike, columns: Mapping[str, str]
         columns: names of the columns `file`, `label` and `split` where they are called otherwise.
 
     Raises:
-        CanonError: no such file, no such column, a row without a file or label, a file with two labels, or an unknown split.
+        CanonError: no such file, no rows, no such column, a row without a file or label, a file with two labels, or an unknown split.
     """
     path = Path(path).expanduser()
     if not path.is_file():
         raise CanonError(f"There is no file {path}: {kind}:PATH needs a list of pictures with the columns file and label.")
     rows = (_csv_rows if kind == "csv" else _parquet_rows)(path)
     names = {key: columns.get(key, key) for key in ("file", "label", "split")}
-    header = list(rows[0]) if rows else []
+    if not rows:
+        raise CanonError(f"{path} lists no picture: it needs the columns file and label, and a row for each.")
+    header = list(rows[0])
     for key in ("file", "label", *(["split"] if "split" in columns else [])):
         if names[key] not in header:
             raise CanonError(
-                f"{path} has no column {names[key]!r} but {', '.join(header) or 'none'}: name it, as in {kind}:{path.name}[{key}=COLUMN]."
+                f"{path} has no column {names[key]!r} but {', '.join(header)}: name it, as in {kind}:{path.name}[{key}=COLUMN]."
             )
     pictures: dict[str, Picture] = {}
     for number, row in enumerate(rows, start=2 if kind == "csv" else 1):

@@ -16,6 +16,7 @@ from .splits import cut
 from .stores import EncodedStore
 
 LARGEST = 4 * 2**30  # bytes of encoded pictures that are held in memory
+_NO_LABEL = -1  # as TFDS marks what has none, such as the test pictures of a contest
 
 
 def load_tfds(name: str, argument: str, shares: Shares, data_dir: str | None) -> Dataset:
@@ -28,7 +29,8 @@ def load_tfds(name: str, argument: str, shares: Shares, data_dir: str | None) ->
         data_dir: where prepared data lie.
 
     Raises:
-        CanonError: unknown to TFDS, not prepared and no network, without pictures and class labels, or too large.
+        CanonError: unknown to TFDS, not prepared and no network, without pictures and class labels, with labels outside the classes,
+            or too large.
     """
     builder = _prepared(argument, data_dir)
     features = cast(Mapping[str, Any], builder.info.features)
@@ -40,6 +42,7 @@ def load_tfds(name: str, argument: str, shares: Shares, data_dir: str | None) ->
         raise CanonError(f"{name} has no split 'train', but {', '.join(builder.info.splits)}.")
     own = [split for split in ("train", "validation", "test") if split in builder.info.splits]
     parts = {split: _read(builder, split, keys) for split in own}
+    parts = _labelled(name, parts, len(features[keys[1]].names))
     stores = {split: EncodedStore(images, features[keys[0]].shape) for split, (images, _) in parts.items()}
     rows = {split: (split, np.arange(len(labels))) for split, (_, labels) in parts.items()}
     for split, share, salt in (("test", shares.test, "test"), ("validation", shares.validation, f"validation {shares.seed}")):
@@ -92,6 +95,19 @@ def _keys(name: str, features: Mapping[str, Any]) -> tuple[str, str]:
     if len(pictures) != 1 or len(labels) != 1:
         raise CanonError(f"{name} has not one picture and one class label in each example, but {', '.join(features)}.")
     return pictures[0], labels[0]
+
+
+def _labelled(name: str, parts: Mapping[str, tuple[np.ndarray, np.ndarray]], classes: int) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Return the parts that have labels, each of them one of so many classes."""
+    found = {}
+    for split, (images, labels) in parts.items():
+        if split != "train" and (labels == _NO_LABEL).all():
+            continue  # cut from train instead
+        if outside := np.unique(labels[(labels < 0) | (labels >= classes)]).tolist():
+            some = f"{', '.join(map(str, outside[:5]))}{', ...' if len(outside) > 5 else ''}"
+            raise CanonError(f"{name} has labels in {split!r} that are outside its {classes} classes, 0 to {classes - 1}: {some}.")
+        found[split] = images, labels
+    return found
 
 
 def _read(builder: tfds.core.DatasetBuilder, split: str, keys: tuple[str, str]) -> tuple[np.ndarray, np.ndarray]:

@@ -159,7 +159,8 @@ def test_all_unreadable_files_are_named_in_one_error(photos, prepared):
         load(f"folder:{photos}", data_dir=prepared)
     message = str(caught.value)
     assert message.startswith(
-        f"4 pictures in {photos} cannot be decoded (unreadable='skip' leaves them out): ant/empty.jpg (empty file), bee/text.png ("
+        f"4 pictures in {photos} cannot be decoded ([unreadable=skip] behind the name leaves them out): "
+        "ant/empty.jpg (empty file), bee/text.png ("
     )
     assert "cat/cut.png (Invalid PNG data" in message
     assert "cat/gone.jpg (No such file or directory)" in message

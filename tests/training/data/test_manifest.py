@@ -81,7 +81,9 @@ def test_missing_files_are_named(tmp_path, rows):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("", "has no column 'file' but none"),
+        ("", "lists no picture"),
+        ("file,label\n", "lists no picture"),
+        ("file;label\na.png;x\n", "has no column 'file' but file;label"),
         ("path,label\na.png,x\n", r"has no column 'file' but path, label: name it, as in csv:list\.csv\[file=COLUMN\]"),
         ("file,label\na.png,\n", r"Row 2 of .*list\.csv has no label"),
         ("file,label\n,x\n", "Row 2 .* has no file"),

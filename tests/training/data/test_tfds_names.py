@@ -46,6 +46,24 @@ class CanonTestNumbers(tfds.core.GeneratorBasedBuilder):
         yield 0, {"n": 1}
 
 
+class CanonTestContest(CanonTestStamps):
+    """Test pictures without labels; no training picture of one class, and few of another."""
+
+    BUILDER_CONFIGS = [tfds.core.BuilderConfig(name="plain"), tfds.core.BuilderConfig(name="torn")]
+
+    def _info(self):
+        features = {"image": tfds.features.Image(shape=(6, 6, 1)), "label": tfds.features.ClassLabel(names=["red", "blue", "green"])}
+        return tfds.core.DatasetInfo(builder=self, description="Contest.", features=tfds.features.FeaturesDict(features))
+
+    def _split_generators(self, dl_manager):
+        torn = self.builder_config.name == "torn"
+        return {"train": self._labelled([0] * 50 + [1] * 5), "test": self._labelled([-1] * 5 + [1] * torn)}
+
+    def _labelled(self, labels):
+        for number, label in enumerate(labels):
+            yield number, {"image": np.full((6, 6, 1), number, "uint8"), "label": label}
+
+
 class CanonTestRemote(CanonTestStamps):
     """Comes from an address."""
 
@@ -93,6 +111,18 @@ def test_names_that_tfds_does_not_have(tmp_path, connections):
         load("tfds:no_such_set", data_dir=tmp_path)
     with pytest.raises(CanonError, match="not one picture and one class label in each example, but n"):
         load("tfds:canon_test_numbers", data_dir=tmp_path)
+
+
+def test_labels_that_are_none_and_classes_without_pictures_or_with_few(tmp_path):
+    with pytest.raises(CanonError, match=r"no training example of green: .*\[classes=0-2\]"):
+        load("tfds:canon_test_contest", data_dir=tmp_path)
+    with pytest.warns(UserWarning, match="fewer than 5 training examples"), pytest.warns(UserWarning, match="strongly imbalanced"):
+        dataset = load("tfds:canon_test_contest[classes=red+blue]", data_dir=tmp_path)
+    assert set(dataset.facts["class_weights"]) == {"red", "blue"}
+    assert min(dataset.test.labels) >= 0, "a part without labels is cut from train instead"
+    assert sum(len(split) for split in dataset.splits.values()) == 55
+    with pytest.raises(CanonError, match=r"labels in 'test' that are outside its 3 classes, 0 to 2: -1"):
+        load("tfds:canon_test_contest/torn", data_dir=tmp_path)
 
 
 def test_pictures_are_one_encoding_each(tmp_path):
