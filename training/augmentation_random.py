@@ -58,8 +58,10 @@ class Draws:
 
     def bytes(self, stream: int, shape: tf.Tensor) -> tf.Tensor:
         """Return a byte for each pixel, uint8 of the shape (B, H, W, C)."""
-        bits = self.bits(stream, tf.reduce_prod(shape[1:]))
-        return tf.reshape(tf.cast(tf.bitwise.right_shift(bits, tf.constant(24, "uint32")), "uint8"), shape)
+        pixels = tf.reduce_prod(shape[1:])
+        # four bytes from a word
+        words = tf.bitcast(self.bits(stream, (pixels + 3) // 4), "uint8")
+        return tf.reshape(tf.reshape(words, [shape[0], -1])[:, :pixels], shape)
 
     def normal(self, stream: int, shape: tf.Tensor) -> tf.Tensor:
         """Return a normal number for each pixel, float32 of the shape (B, H, W, C), from pairs of uniform ones (Box, Muller 1958)."""

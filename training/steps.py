@@ -188,7 +188,9 @@ class TrainStep:
         gradients, loss = sum_gradients(gradients), sums[0]
         # nothing whatever moves before it is known that all is finite; what merely counts has no gradient to wait for
         with tf.control_dependencies([_check_finite(optimizer, loss, gradients)]):
-            gradients = [None if gradient is None else tf.nest.map_structure(tf.identity, gradient) for gradient in gradients]
+            if tf.distribute.get_strategy().num_replicas_in_sync > 1:
+                # what replicas do together is not built in this scope, and waits for its inputs alone
+                gradients = [None if gradient is None else tf.nest.map_structure(tf.identity, gradient) for gradient in gradients]
             rate = tf.identity(optimizer.learning_rate)
             share_statistics(model, count, examples)
             self._rule.apply(optimizer, gradients, weights)
