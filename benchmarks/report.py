@@ -125,7 +125,8 @@ def performance(reports: list[Report]) -> str:
         "| what | against | rows | ratio: lowest | median | highest | asked for and missed | measured |",
         "|---|---|---|---|---|---|---|---|",
     ]
-    lines += [_summary(report) for report in reports if report.name != "roofline"]
+    compared = [report for report in reports if report.name != "roofline" and any("ratio" in row for row in report.rows)]
+    lines += [_summary(report) for report in compared]
     missed = [words for report in reports for words in _missed(report)]
     lines += ["", "## Short of what is asked", ""]
     lines += missed or ["Nothing."]

@@ -7,6 +7,8 @@ must be refused with the right status; clients that send a byte at a time; clien
 that is replaced again and again. Memory is the server process's resident size, from a tenth of the time on: caches are full by then, and
 versions have been replaced, so what two of them need side by side is part of what is compared. Growth is from there to the
 highest value; the drift, from the mean of the first quarter after that to the mean of the last, tells whether it goes on.
+
+A run of 30 minutes or more writes benchmarks/results/soak.json and the table in docs/serving.md.
 """
 
 import argparse
@@ -27,9 +29,12 @@ import threading
 import time
 from pathlib import Path
 
+from report import Report
+
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 GROWTH_MIB_AT_MOST = 50
+LONG_ENOUGH_MINUTES = 30
 # neither the server's speed nor the machine's is tested here: a busy machine is no fault
 PATIENCE_SECONDS = 600
 MALFORMED = {
@@ -224,8 +229,33 @@ def main():
     print(f"growth: {growth:.0f} MiB, asked <= {GROWTH_MIB_AT_MOST}; drift {drift:+.0f}")
     print(f"course: {' '.join(f'{value:.0f}' for value in memory[:: max(1, len(memory) // 24)])}")
     failed = load.faults or growth > GROWTH_MIB_AT_MOST or code not in (0, -15)
-    print("MISSED" if failed else "ok")
+    print("MISSED" if failed else "ok", flush=True)
+    if options.minutes >= LONG_ENOUGH_MINUTES:
+        report(options, load, settled, drift).save()
     return 1 if failed else 0
+
+
+def report(options, load, settled, drift):
+    counts = {kind: f"{load.counts.get(kind, 0):,}" for kind in ("valid", "malformed", "slow", "gone", "swaps")}
+    memory = f"{settled[0]:.0f} to {max(settled):.0f} MiB, {max(settled) - settled[0]:.0f} of growth; last quarter less first: {drift:+.0f}"
+    rows = [
+        ("valid requests, each answer compared", counts["valid"], "all answered"),
+        ("malformed and oversize requests", counts["malformed"], "all refused, with the right status"),
+        ("requests sent a piece at a time", counts["slow"], "all answered"),
+        ("clients that went away in the middle", counts["gone"], "no harm"),
+        ("versions swapped under the load", counts["swaps"], "no request notices"),
+        ("wrong answers, failed requests and other faults", f"{len(load.faults)}", "0"),
+        ("resident memory of the server", memory, f"growth of at most {GROWTH_MIB_AT_MOST} MiB"),
+    ]
+    return Report(
+        name="soak",
+        title="The server under mixed load",
+        page="",
+        command=f"python benchmarks/soak.py --minutes {options.minutes:g} --swap-seconds {options.swap_seconds:g}",
+        columns=[["what", "{what}"], ["measured", "{measured}"], ["asked", "{asked}"]],
+        key=["what"],
+        rows=[{"what": what, "measured": measured, "asked": asked} for what, measured, asked in rows],
+    )
 
 
 if __name__ == "__main__":

@@ -118,7 +118,7 @@ def write_companions(
 
 def _source(arithmetic: Arithmetic, form: str) -> Source:
     plan = arithmetic.plan
-    frozen = in_plain_ops(arithmetic.frozen, keep_erfc=form == "litert").to_function()
+    frozen = in_plain_ops(arithmetic.frozen, litert=form == "litert").to_function()
 
     @tf.function(autograph=False, input_signature=plan.specs)
     def forward(*tensors):

@@ -10,16 +10,18 @@ from tensorflow.core.framework.node_def_pb2 import NodeDef
 from .freezing import Core
 
 
-def in_plain_ops(core: Core, *, keep_erfc: bool) -> Core:
-    """Return the core with new axes as `ExpandDims`, a reshape of a reshape as one and, unless it is to be kept, erfc(x) as 1 - erf(x).
+def in_plain_ops(core: Core, *, litert: bool) -> Core:
+    """Return the core with new axes as `ExpandDims`, a reshape of a reshape as one and, but for LiteRT, erfc(x) as 1 - erf(x) and
+    squares as powers.
 
     `x[:, None]` is a `StridedSlice`, which LiteRT lacks for booleans, so for masks. tf2onnx 1.17 joins two reshapes wrongly where the
     second keeps axes of the first. `Erfc` comes with GELU: LiteRT knows the pattern as an op of its own, and ONNX has only `Erf`. The
-    bundle itself keeps `Erfc`, which is the more exact far from zero.
+    bundle itself keeps `Erfc`, which is the more exact far from zero. tf2onnx makes a square the product of a tensor with itself
+    and takes that for channels-last where it is not, which is wrong for maps of 1 x 1 pixels.
 
     Args:
         core: a frozen graph.
-        keep_erfc: True for LiteRT.
+        litert: True for LiteRT.
     """
     result = GraphDef()
     result.CopyFrom(core.graph)
@@ -30,8 +32,10 @@ def in_plain_ops(core: Core, *, keep_erfc: bool) -> Core:
         return tf.make_ndarray(node.attr["value"].tensor) if node.op == "Const" else None
 
     for node in list(result.node):
-        if node.op == "Erfc" and not keep_erfc:
+        if node.op == "Erfc" and not litert:
             _subtract_erf(node, result)
+        elif node.op in ("Square", "SquaredDifference") and not litert:
+            _square(node, result)
         elif node.op == "StridedSlice":
             _expand(node, result, value)
         elif node.op == "Reshape":
@@ -46,6 +50,17 @@ def _subtract_erf(node: NodeDef, graph: GraphDef) -> None:
     erf = graph.node.add(name=f"{node.name}/erf", op="Erf", input=node.input)
     erf.attr["T"].type = dtype.as_datatype_enum
     node.op, node.input[:] = "Sub", [one, erf.name]
+
+
+def _square(node: NodeDef, graph: GraphDef) -> None:
+    dtype = node.attr["T"].type
+    two = _constant(graph, f"{node.name}/two", np.array(2, tf.as_dtype(dtype).as_numpy_dtype))
+    base = node.input[0]
+    if node.op == "SquaredDifference":
+        difference = graph.node.add(name=f"{node.name}/difference", op="Sub", input=node.input)
+        difference.attr["T"].type = dtype
+        base = difference.name
+    node.op, node.input[:] = "Pow", [base, two]
 
 
 def _expand(node: NodeDef, graph: GraphDef, value: Callable[[str], np.ndarray | None]) -> None:

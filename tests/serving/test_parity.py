@@ -8,7 +8,9 @@ import importlib.util
 import json
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import grpc
 import keras
@@ -80,13 +82,26 @@ def fresh():
         assert process.wait(60) == 0
 
 
-def build(family):
-    """Return the model and five rows for each input by name."""
-    case = CASES[family]
+@dataclass
+class Exported:
+    """A model of a family, its bundle in all formats that can hold it, five rows for each input by name, and its answers."""
+
+    family: str
+    model: keras.Model
+    bundle: serving.Bundle
+    inputs: dict[str, Any]
+    expected: dict[str, np.ndarray]
+
+
+@pytest.fixture(scope="module", params=FAMILIES)
+def exported(request, tmp_path_factory):
+    case = CASES[request.param]
     model = case.build()
-    if zoo.info(case.name).task == "image-classification":
-        return model, {"images": case.inputs(ROWS)}
-    return model, case.inputs(model, ROWS)
+    inputs = {"images": case.inputs(ROWS)} if zoo.info(case.name).task == "image-classification" else case.inputs(model, ROWS)
+    held = [form for form in FORMATS if importlib.util.find_spec(MODULES[form]) and form not in REFUSED.get(request.param, {})]
+    bundle = serving.export(model, tmp_path_factory.mktemp("parity") / request.param, formats=held)
+    yield Exported(request.param, model, bundle, inputs, expect(model, inputs))
+    keras.backend.clear_session()
 
 
 def expect(model, inputs):
@@ -128,17 +143,14 @@ def over_the_network(folder, name, inputs, outputs):
     )
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-def test_five_inputs_have_one_answer_on_every_road(family, fresh, tmp_path):
-    model, inputs = build(family)
-    bundle = serving.export(model, tmp_path / family)
-    np.savez(tmp_path / family / "inputs.npz", **inputs)
-    expected = expect(model, inputs)
+def test_five_inputs_have_one_answer_on_every_road(exported, fresh):
+    bundle, inputs, expected = exported.bundle, exported.inputs, exported.expected
+    np.savez(bundle.path.parent / "inputs.npz", **inputs)
     loaded = serving.load(bundle.path)
     outputs = loaded.predict(inputs)
     check_equal(outputs, expected, "serving.load")
     check_equal(fresh(bundle.path), expected, "a fresh process")
-    rest, remote = over_the_network(bundle.path.parent, family, inputs, outputs)
+    rest, remote = over_the_network(bundle.path.parent, exported.family, inputs, outputs)
     check_equal(rest, expected, "REST")
     check_equal(remote, expected, "gRPC")
     assert {len(value) for value in loaded.predict({name: value[:0] for name, value in inputs.items()}).values()} == {0}
@@ -149,20 +161,17 @@ def test_five_inputs_have_one_answer_on_every_road(family, fresh, tmp_path):
 
 
 @pytest.mark.parametrize("form", FORMATS)
-@pytest.mark.parametrize("family", FAMILIES)
-def test_five_inputs_have_one_answer_in_every_runtime(family, form, tmp_path):
+def test_five_inputs_have_one_answer_in_every_runtime(exported, form, tmp_path):
     if importlib.util.find_spec(MODULES[form]) is None:
         pytest.skip(f"the extra {form} is not installed")
-    model, inputs = build(family)
-    if form in REFUSED.get(family, {}):
-        with pytest.raises(CanonError, match=REFUSED[family][form]) as refused:
-            serving.export(model, tmp_path / family, formats=[form])
+    if form in REFUSED.get(exported.family, {}):
+        with pytest.raises(CanonError, match=REFUSED[exported.family][form]) as refused:
+            serving.export(exported.model, tmp_path / exported.family, formats=[form])
         assert "\n" not in str(refused.value)
         assert list(tmp_path.iterdir()) == []
         return
-    bundle = serving.export(model, tmp_path / family, formats=[form])
-    got = open_format(form, bundle.path / bundle.manifest.formats[form])(inputs)
-    check_equal(got, expect(model, inputs), form, tolerance=1e-3)
+    got = open_format(form, exported.bundle.path / exported.bundle.manifest.formats[form])(exported.inputs)
+    check_equal(got, exported.expected, form, tolerance=1e-3)
 
 
 @pytest.mark.parametrize("policy", ["mixed_float16", "mixed_bfloat16", "bfloat16"])
