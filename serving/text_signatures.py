@@ -21,7 +21,7 @@ from .signatures import IMAGES_BYTES, LOGITS, Plan, at_door, name_outputs, read_
 
 PROMPT, SEED, SOURCE, TEXT = "prompt", "seed", "source", "text"
 LOOP, TOKEN, ENDED = "loop_", "token", "ended"
-_TOKEN_IDS, _SEGMENT_IDS, _LENGTHS = "token_ids", "segment_ids", "lengths"
+_TOKEN_IDS, _SEGMENT_IDS, _LENGTHS, _SEQUENCES = "token_ids", "segment_ids", "lengths", "sequences"
 
 
 @dataclass(frozen=True)
@@ -76,8 +76,8 @@ def text_signatures(model: keras.Model, plan: Plan, core: Callable[..., list[tf.
     """Trace the signatures that text needs.
 
     A model of language or translation gets `generate` (text in, text out, and a `seed` for each row where it draws) and, when it is
-    recurrent, `step` (ids and states in, logits and states out). A recognizer of text lines gets `bytes` (image in, text out), a
-    classifier `bytes` (text in, its outputs out).
+    recurrent, `step` (ids and states in, logits and states out). A recognizer of text lines gets `bytes` (image in, text out), one of
+    speech `transcribe` (spectrogram in, text out), a classifier `bytes` (text in, its outputs out).
 
     Args:
         model: the model in float32.
@@ -98,7 +98,7 @@ def text_signatures(model: keras.Model, plan: Plan, core: Callable[..., list[tf.
         writer = _Writer(model, text)
         return {"generate": _generate(writer), **steps, **(_streaming(writer) if text.stream else {})}
     if set(plan.outputs) == {LOGITS, _LENGTHS}:
-        return {"bytes": _recognize(plan, core, text)}
+        return {"transcribe" if inputs == [_SEQUENCES] else "bytes": _recognize(plan, core, text)}
     if _TOKEN_IDS in inputs and set(inputs) <= {_TOKEN_IDS, _SEGMENT_IDS}:
         return {"bytes": _classify(plan, core, text)}
     raise CanonError(f"Model {model.name!r} reads {', '.join(map(str, inputs))} and writes no text: export it without text=.")
@@ -217,21 +217,21 @@ def _step(model: Model) -> Any:
 
 
 def _recognize(plan: Plan, core: Callable[..., list[tf.Tensor]], text: Text) -> Any:
-    """Trace `bytes` of a recognizer: the likeliest path, without repeats and blanks."""
-    preprocessing = plan.preprocessing
-    if preprocessing is None:
+    """Trace `bytes` of a recognizer of lines, or `transcribe` of one of speech: the likeliest path, without repeats and blanks."""
+    preprocessing, (door,) = plan.preprocessing, plan.specs
+    if preprocessing is None and door.name != _SEQUENCES:
         raise CanonError(f"Model {plan.model.name!r} has no preprocessing: give preprocessing=, which says how an image becomes its input.")
     classes = plan.model.outputs[plan.outputs.index(LOGITS)].shape[-1]
     text.tokenizer.check_vocabulary(classes, plan.model.name)
     words = GraphTokenizer(text.tokenizer)
 
-    def recognize(encoded):
-        found = name_outputs(plan, at_door(plan, core, [read_images(encoded, preprocessing)]))
+    def recognize(given):
+        found = name_outputs(plan, at_door(plan, core, [given if preprocessing is None else read_images(given, preprocessing)]))
         labels, _ = ctc_greedy_decode(found[LOGITS], found[_LENGTHS])
         return {TEXT: words.decode(tf.maximum(labels, 0))}
 
-    strings = tf.TensorSpec((None,), tf.string, name=IMAGES_BYTES)
-    return tf.function(recognize, autograph=False, input_signature=[strings]).get_concrete_function()
+    signature = door if preprocessing is None else tf.TensorSpec((None,), tf.string, name=IMAGES_BYTES)
+    return tf.function(recognize, autograph=False, input_signature=[signature]).get_concrete_function()
 
 
 def _classify(plan: Plan, core: Callable[..., list[tf.Tensor]], text: Text) -> Any:

@@ -54,14 +54,17 @@ def sequence_model(recipe: Recipe, data: SequenceDataset) -> Model:
 
 
 def _recognizer(model: Model, data: SequenceDataset) -> Model:
-    """Return a model that gives frames and their number, with the preprocessing that makes its pictures of others."""
+    """Return a model that gives frames and their number; one of lines with the preprocessing that makes its pictures of others."""
+    draws = "images" in data.train.inputs
     if not isinstance(model.output, Mapping) or LENGTHS not in model.output:
-        raise CanonError(f"{data.name!r} asks for a recognizer of text lines, and {model.name!r} is none: try crnn_ctc.")
-    height, _, channels = data.input_shape
-    assert height is not None
-    assert channels is not None
-    width = max(cast(np.ndarray, split.inputs["images"]).shape[2] for split in data.splits.values())
-    model.update_record(preprocessing=Preprocessing(size=(height, width), resize="pad", channels=channels))
+        what, cure = ("text lines", "crnn_ctc") if draws else ("speech", "deepspeech2")
+        raise CanonError(f"{data.name!r} asks for a recognizer of {what}, and {model.name!r} is none: try {cure}.")
+    if draws:
+        height, _, channels = data.input_shape
+        assert height is not None
+        assert channels is not None
+        width = max(cast(np.ndarray, split.inputs["images"]).shape[2] for split in data.splits.values())
+        model.update_record(preprocessing=Preprocessing(size=(height, width), resize="pad", channels=channels))
     for split in data.splits.values():
         refuse_infeasible(model, data, split)
     return model

@@ -71,10 +71,10 @@ def whole_lines(labels, outputs):
 
 
 def refuse_infeasible(model: Model, data: SequenceDataset, split: SequenceSplit) -> None:
-    """Refuse lines whose transcript cannot be read out of the frames that the model has for them.
+    """Refuse lines and utterances whose transcript cannot be read out of the frames that the model has for them.
 
     Args:
-        model: from `images` to `logits` and `lengths`.
+        model: from `images` or `sequences` to `logits` and `lengths`.
         data: for messages.
         split: of the data.
 
@@ -83,14 +83,15 @@ def refuse_infeasible(model: Model, data: SequenceDataset, split: SequenceSplit)
     """
     assert isinstance(split.labels, Ragged)
     alphabet = Characters(data.class_names)
+    what, cure = ("line", "use wider pictures") if "images" in split.inputs else ("utterance", "leave it out, or let it be said slower")
     frames = keras.Model(model.input, model.output[LENGTHS])  # all else is left out, and costs nothing
     for positions, images, labels in in_order(split, _AT_ONCE):
         symbols = split.labels.lengths[positions].astype("int32")
         fits = np.asarray(ctc_feasible(labels, symbols, frames(images, training=False), data.num_classes))
         for place in positions[~fits][:1]:
             raise CanonError(
-                f"The line {alphabet.decode(split.labels[int(place)])!r} of {data.name!r} has more characters than {model.name!r} has "
-                "frames for it, so that no reading of it is right: use wider pictures."
+                f"The {what} {alphabet.decode(split.labels[int(place)])!r} of {data.name!r} has more characters than {model.name!r} has "
+                f"frames for it, so that no reading of it is right: {cure}."
             )
 
 
@@ -98,8 +99,8 @@ def read_lines(model: Model, split: SequenceSplit, forward) -> tuple[list[np.nda
     """Return what a model reads along the best path of each line, as ids by position, and the mean of its loss.
 
     Args:
-        model: from `images` to `logits` and `lengths`.
-        split: the lines.
+        model: from `images` or `sequences` to `logits` and `lengths`.
+        split: the lines or utterances.
         forward: its compiled forward pass.
     """
     read: list[np.ndarray] = [np.zeros(0, "int32")] * len(split)

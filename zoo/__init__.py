@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from .loading import load_weights
     from .model import Model, load_model
     from .preprocessing import apply_preprocessing, preprocess
+    from .recurrent.spectrogram import read_wave, spectrogram
     from .stepping import encoder_model, step_model
     from .tokenizers import TextStream, Tokenizer
     from .tokenizers_files import load_tokenizer, read_bert, read_gpt2
@@ -79,7 +80,9 @@ __all__ = [
     "preprocess",
     "read_bert",
     "read_gpt2",
+    "read_wave",
     "replace_head",
+    "spectrogram",
     "step_model",
     "text_attention",
     "train_bpe",
@@ -123,7 +126,9 @@ _HOMES = {
     "preprocess": "preprocessing",
     "read_bert": "tokenizers_files",
     "read_gpt2": "tokenizers_files",
+    "read_wave": "recurrent.spectrogram",
     "replace_head": "heads",
+    "spectrogram": "recurrent.spectrogram",
     "step_model": "stepping",
     "text_attention": "explain_text",
     "train_bpe": "tokenizers_subword",

@@ -79,7 +79,10 @@ def test_the_test_sees_them_all():
     assert all(item.__module__.startswith("keras_canon") for _, _, item in ITEMS if inspect.isclass(item) or inspect.isfunction(item))
 
 
-ZOO = [f"keras_canon.zoo.{name}" for name in ("registry", "records", "labels", "sampling", "tokenizers_plain", "beams")]
+ZOO = [
+    f"keras_canon.zoo.{name}"
+    for name in ("registry", "records", "labels", "sampling", "tokenizers_plain", "beams", "recurrent.spectrogram")
+]
 
 
 @pytest.mark.parametrize("name", ZOO)

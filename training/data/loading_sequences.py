@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...zoo.errors import CanonError
+from .bible import bible_source
 from .dates import dates_source
 from .gettext_pairs import gettext_source
 from .lines import lines_source
@@ -18,9 +19,10 @@ from .prepare import directory
 from .sequence_builder import read_source
 from .sequences import Column, Ragged, SequenceDataset, SequenceSplit
 from .source import Split
+from .speech import speech_source
 from .splits import check_share, cut
 from .text import WINDOW, text_source, windows
-from .vocabulary import END, START, Characters
+from .vocabulary import END, START, UNKNOWN, Characters
 
 _SHORTEST, _LONGEST = 8, 4096
 
@@ -32,8 +34,8 @@ def load_sequences(
 
     Args:
         name: `rows:fashion_mnist` (any data set of pictures of one shape, row by row), `adding:length=100`, `copying:delay=20`,
-            `parity:length=20`, `text`, `text:PATH`, `text:PATH[window=200,state=carried]`, `lines:width=160`,
-            `dates` or `gettext:en-fr`; pairs with
+            `parity:length=20`, `text`, `text:PATH`, `text:PATH[window=200,state=carried]`, `bible`, `lines:width=160`,
+            `speech:examples=1000`, `dates` or `gettext:en-fr`; pairs with
             `[alphabet=shared]` have one table of characters for both sides.
         seed: decides which examples of the training part become the validation split.
         validation: share of the training part that becomes the validation split, above 0 and below 1; None takes 0.1.
@@ -43,7 +45,8 @@ def load_sequences(
         The `SequenceDataset`; equal arguments give equal splits in equal order.
 
     Raises:
-        CanonError: unknown name, bad option, a missing or too short text, a language without catalogues, damaged data.
+        CanonError: unknown name, bad option, a missing or too short text, a language without catalogues, a program that is not
+            installed, damaged data.
 
     Example:
         >>> digits = load_sequences("rows:digits")
@@ -58,7 +61,14 @@ def load_sequences(
     share = check_share("validation", VALIDATION_SHARE if validation is None else validation)
     if parsed.kind == "rows":
         return _rows(name, parsed, int(seed), validation, data_dir)
-    kinds: dict[str, Callable[..., SequenceDataset]] = {"text": _text, "dates": _pairs, "gettext": _pairs, "lines": _lines}
+    kinds: dict[str, Callable[..., SequenceDataset]] = {
+        "bible": _text,
+        "dates": _pairs,
+        "gettext": _pairs,
+        "lines": _transcripts,
+        "speech": _transcripts,
+        "text": _text,
+    }
     return kinds.get(parsed.kind, _memory)(name, parsed, share, int(seed), directory(data_dir))
 
 
@@ -106,7 +116,10 @@ def _text(name: str, parsed: DataName, share: float, seed: int, data_dir: str | 
     state = parsed.options.get("state", "zero")
     if state not in ("zero", "carried"):
         raise CanonError(f"state must be zero or carried, got {state!r}.")
-    arrays, facts = read_source(text_source(parsed.argument), name, data_dir)
+    if parsed.kind == "bible" and parsed.argument:
+        raise CanonError(f"The data set 'bible' takes options in brackets alone, as in bible[window=200], got {name!r}.")
+    source = bible_source() if parsed.kind == "bible" else text_source(parsed.argument)
+    arrays, facts = read_source(source, name, data_dir)
     blocks = {part: [block.decode() for block in arrays[part]["text"].tolist()] for part in arrays}
     kept, held_out = _parts(blocks["train"], share, seed)
     texts = {
@@ -118,10 +131,13 @@ def _text(name: str, parsed: DataName, share: float, seed: int, data_dir: str | 
 
     def split_of(part: str) -> SequenceSplit:
         inputs, labels = windows(alphabet.encode(texts[part]), int(window))
+        if not len(inputs):
+            raise CanonError(f"The {part} split of {name!r} has {len(texts[part])} characters, too few for a window of {window}.")
         return SequenceSplit(part, {"token_ids": inputs}, labels, np.full(len(inputs), int(window)))
 
     train, held_out, test = map(split_of, texts)
-    facts = {**facts, "seed": seed, "characters": {part: len(text) for part, text in texts.items()}}
+    lengths = {part: len(text) for part, text in texts.items()}
+    facts = {**facts, "seed": seed, "characters": lengths, **_unknown(train, held_out, test)}
     sizes = {"vocabulary_size": len(alphabet)}
     rest: dict[str, Any] = {"facts": facts, "sizes": sizes, "characters": True, "carries": state == "carried"}
     return SequenceDataset(name, "tokens", alphabet.symbols, (None,), train, held_out, test, **rest)
@@ -144,7 +160,7 @@ def _pairs(name: str, parsed: DataName, share: float, seed: int, data_dir: str |
         alphabets[1].symbols,
         (None,),
         *splits,
-        {**facts, "seed": seed},
+        {**facts, "seed": seed, **_unknown(*splits)},
         sizes={"vocabulary_size": len(alphabets[0])}
         if alphabets[0] is alphabets[1]
         else {"source_vocabulary_size": len(alphabets[0]), "target_vocabulary_size": len(alphabets[1])},
@@ -154,20 +170,26 @@ def _pairs(name: str, parsed: DataName, share: float, seed: int, data_dir: str |
     )
 
 
-def _lines(name: str, parsed: DataName, share: float, seed: int, data_dir: str | None) -> SequenceDataset:
-    arrays, facts = read_source(lines_source(**whole_numbers("lines", parsed.argument, ("examples", "width"))), name, data_dir)
+def _transcripts(name: str, parsed: DataName, share: float, seed: int, data_dir: str | None) -> SequenceDataset:
+    if parsed.kind == "lines":
+        source = lines_source(**whole_numbers("lines", parsed.argument, ("examples", "width")))
+    else:
+        source = speech_source(**whole_numbers("speech", parsed.argument, ("examples",)))
+    arrays, facts = read_source(source, name, data_dir)
     texts = {part: [text.decode() for text in arrays[part]["text"].tolist()] for part in arrays}
     kept, held_out = _parts(texts["train"], share, seed)
     alphabet = Characters.of(texts["train"][place] for place in kept)
 
     def split_of(part: str) -> SequenceSplit:
-        images = arrays[part]["image"][..., None]  # (N, 32, width, 1)
-        return SequenceSplit(part, {"images": images}, Ragged.of([alphabet.encode(text) for text in texts[part]]), arrays[part]["width"])
+        stored, labels = arrays[part], Ragged.of([alphabet.encode(text) for text in texts[part]])
+        if parsed.kind == "lines":
+            return SequenceSplit(part, {"images": stored["image"][..., None]}, labels, stored["width"])  # (N, 32, width, 1)
+        return SequenceSplit(part, {"sequences": stored["sequence"]}, labels, stored["length"])  # (N, 200, 161)
 
-    train, facts = split_of("train"), {**facts, "seed": seed}
+    train = split_of("train")
     splits = (train.part("train", kept), train.part("validation", held_out), split_of("test"))
-    shape = (*arrays["train"]["image"].shape[1:2], None, 1)
-    return SequenceDataset(name, "transcripts", alphabet.symbols, shape, *splits, facts)
+    shape = (*arrays["train"]["image"].shape[1:2], None, 1) if parsed.kind == "lines" else (None, arrays["train"]["sequence"].shape[2])
+    return SequenceDataset(name, "transcripts", alphabet.symbols, shape, *splits, {**facts, "seed": seed, **_unknown(*splits)})
 
 
 def _alphabets(parsed: DataName, texts: dict[str, list[str]], kept: np.ndarray) -> list[Characters]:
@@ -189,6 +211,16 @@ def _pair_split(name: str, texts: dict[str, list[str]], sources: Characters, tar
     labels = Ragged.of([np.append(ids, END) for ids in encoded])
     inputs: dict[str, Column] = {"source_ids": source, "target_ids": target}
     return SequenceSplit(name, inputs, labels, np.maximum(source.lengths, target.lengths))
+
+
+def _unknown(*splits: SequenceSplit) -> dict[str, dict[str, int]]:
+    """Return, for reports, how many characters of each split are none of the alphabet, where some are; figures count them like others."""
+    counts = {}
+    for split in splits:
+        columns = [column for name, column in split.inputs.items() if name == "source_ids"] + [split.labels]
+        values = [column.values if isinstance(column, Ragged) else column for column in columns]
+        counts[split.name] = sum(int(np.count_nonzero(ids == UNKNOWN)) for ids in values)
+    return {"unknown_characters": counts} if any(counts.values()) else {}
 
 
 def _cut(split: SequenceSplit, share: float, seed: int) -> tuple[SequenceSplit, SequenceSplit]:

@@ -10,6 +10,7 @@ from ...zoo.errors import CanonError, unknown_name
 DESCRIPTIONS = MappingProxyType(
     {
         "adding": "the sum of two marked numbers of many (Hochreiter and Schmidhuber 1997), e.g. adding:length=100,examples=20000",
+        "bible": "the King James Bible of Debian's package bible-kjv-text as windows of characters, e.g. bible[window=200,state=carried]",
         "copying": "symbols to be repeated after a delay (Arjovsky, Shah, Bengio 2016), e.g. copying:delay=20,symbols=10",
         "csv:PATH": "pictures listed in a CSV file with columns file, label and perhaps split, e.g. csv:photos.csv[label=species]",
         "dates": "dates in twelve forms to be translated to ISO 8601, e.g. dates:examples=12000[alphabet=shared]",
@@ -21,6 +22,7 @@ DESCRIPTIONS = MappingProxyType(
         "parity": "whether a sequence of -1 and 1 has an odd number of ones, e.g. parity:length=20",
         "parquet:PATH": "pictures listed in a Parquet file, with the columns of csv:PATH",
         "rows:NAME": "a data set of pictures read row by row, e.g. rows:fashion_mnist",
+        "speech": "one to three digits spoken by espeak-ng, to be written down, e.g. speech:examples=1000",
         "synthetic": "generated stripes in noise for smoke tests, e.g. synthetic:classes=4,size=16,channels=3,examples=400",
         "text": "the documentation strings of Python's standard library as windows of characters, e.g. text[window=200,state=carried]",
         "text:PATH": "any UTF-8 text as windows of characters, e.g. text:book.txt[window=200]",
@@ -34,7 +36,7 @@ FILE_OPTIONS = ("unreadable",)
 COLUMN_OPTIONS = ("file", "label", "split")
 TEXT_OPTIONS = ("window", "state")
 PAIR_OPTIONS = ("alphabet",)
-SEQUENCES = ("adding", "copying", "dates", "gettext", "lines", "parity", "rows", "text")
+SEQUENCES = ("adding", "bible", "copying", "dates", "gettext", "lines", "parity", "rows", "speech", "text")
 _NEEDED = MappingProxyType(
     {
         "csv": "A list of pictures is named csv:PATH, for example csv:photos.csv.",
@@ -95,7 +97,7 @@ def is_sequence(name: str) -> bool:
 
 def _options_of(kind: str) -> tuple[str, ...]:
     if kind in SEQUENCES:
-        return {"text": TEXT_OPTIONS, "dates": PAIR_OPTIONS, "gettext": PAIR_OPTIONS}.get(kind, ())
+        return {"bible": TEXT_OPTIONS, "text": TEXT_OPTIONS, "dates": PAIR_OPTIONS, "gettext": PAIR_OPTIONS}.get(kind, ())
     of_files = FILE_OPTIONS if kind in {"csv", "folder", "parquet"} else ()
     return (*SUBSET_OPTIONS, *of_files, *(COLUMN_OPTIONS if kind in {"csv", "parquet"} else ()))
 

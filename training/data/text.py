@@ -32,13 +32,13 @@ def text_source(argument: str) -> SequenceSource:
             f"documentation_python_{version}",
             f"Documentation strings of the standard library of Python {version}.",
             {"text": None},
-            lambda: _blocks(documentation(Path(sysconfig.get_paths()["stdlib"])), "the standard library"),
+            lambda: blocks(documentation(Path(sysconfig.get_paths()["stdlib"])), "the standard library"),
             origin=f"documentation strings of Python {version}",
         )
     text = _read(Path(argument))
     digest = hashlib.sha256(text.encode()).hexdigest()
     return SequenceSource(
-        f"text_{digest[:16]}", f"The text of {Path(argument).name}.", {"text": None}, lambda: _blocks(text, argument), origin=argument
+        f"text_{digest[:16]}", f"The text of {Path(argument).name}.", {"text": None}, lambda: blocks(text, argument), origin=argument
     )
 
 
@@ -74,25 +74,33 @@ def _strings(path: Path) -> Iterator[str]:
                 yield text
 
 
-def _blocks(text: str, what: str) -> dict[str, list[dict[str, str]]]:
-    """Cut a text at ends of lines into blocks, every twentieth of which is for the test."""
+def blocks(text: str, what: str) -> dict[str, list[dict[str, str]]]:
+    """Cut a text at ends of lines into blocks, every twentieth of which is for the test.
+
+    Args:
+        text: to be cut.
+        what: it is the text of, for messages.
+
+    Raises:
+        CanonError: when it is too short for a window in each split.
+    """
     size = min(_BLOCK, len(text) // (2 * _TEST_EVERY))
     if size < WINDOW:
         raise CanonError(f"The text of {what} has {len(text):,} characters: give at least {2 * _TEST_EVERY * WINDOW:,}.")
-    blocks, start = [], 0
+    found, start = [], 0
     while start < len(text):
         end = text.find("\n", start + size) + 1 or len(text)
         # a text without lines is cut anywhere
         end = min(end, start + 2 * size)
-        blocks.append(text[start:end])
+        found.append(text[start:end])
         start = end
     splits: dict[str, list[dict[str, str]]] = {"train": [], "test": []}
-    for number, block in enumerate(blocks):
+    for number, block in enumerate(found):
         splits["test" if number % _TEST_EVERY == _TEST_EVERY - 1 else "train"].append({"text": block})
     return splits
 
 
 def windows(ids: np.ndarray, window: int) -> tuple[np.ndarray, np.ndarray]:
     """Return ids in rows of a window, and at each step the id that comes next, both (N, window); a rest shorter than that is left out."""
-    number = (len(ids) - 1) // window
+    number = max(len(ids) - 1, 0) // window
     return ids[: number * window].reshape(number, window), ids[1 : number * window + 1].reshape(number, window)

@@ -6,6 +6,8 @@ from functools import cached_property
 
 import numpy as np
 
+from ...zoo.tokenizers import UNKNOWN_CHARACTER
+
 # those of zoo.CharacterTokenizer, whose ids these are
 SPECIALS = ("<pad>", "<unk>", "<start>", "<end>")
 PADDING, UNKNOWN, START, END = range(len(SPECIALS))
@@ -44,11 +46,13 @@ class Characters:
         return np.fromiter((self._ids.get(character, UNKNOWN) for character in text), "int32", len(text))
 
     def decode(self, ids: Iterable[int]) -> str:
-        """Return ids as text, up to the end and without the other special ones."""
+        """Return ids as text, up to the end and without the other special ones; the unknown is written as U+FFFD."""
         found = []
         for number in ids:
             if number == END:
                 break
-            if number >= len(SPECIALS):
+            if number == UNKNOWN:
+                found.append(UNKNOWN_CHARACTER)
+            elif number >= len(SPECIALS):
                 found.append(self.symbols[number])
         return "".join(found)

@@ -10,7 +10,7 @@ from keras_canon.zoo import CanonError
 
 def test_list_is_sorted_and_plain():
     pictures = {"csv:PATH", "digits", "fashion_mnist", "folder:PATH", "parquet:PATH", "synthetic", "tfds:NAME"}
-    sequences = {"adding", "copying", "dates", "gettext:PAIR", "lines", "parity", "rows:NAME", "text", "text:PATH"}
+    sequences = {"adding", "bible", "copying", "dates", "gettext:PAIR", "lines", "parity", "rows:NAME", "speech", "text", "text:PATH"}
     assert list_datasets() == sorted(pictures | sequences)
 
 
@@ -76,7 +76,7 @@ def test_bad_options_are_refused(name, message):
     [
         ("digit", "There is no data set 'digit': did you mean 'digits' or 'adding'?"),
         ("fashion-mnist", "There is no data set 'fashion-mnist': did you mean 'fashion_mnist'?"),
-        ("zzz", "There is no data set 'zzz': for example adding, copying, csv:PATH, dates."),
+        ("zzz", "There is no data set 'zzz': for example adding, bible, copying, csv:PATH."),
         ("digits:3", "There is no data set 'digits:3': did you mean 'digits'?"),
         ("folder", "A folder of pictures is named folder:PATH, for example folder:photos."),
         ("folder:", "A folder of pictures is named folder:PATH, for example folder:photos."),
