@@ -1,5 +1,6 @@
 """Text in and text out: exported text is the text of Python, in this process, in one without the package, and over REST."""
 
+import base64
 import json
 import subprocess
 import sys
@@ -200,6 +201,11 @@ def test_a_recognizer_reads_images(tmp_path):
     labels = ctc_greedy_decode(outputs["logits"], outputs["lengths"])[0].numpy()
     assert texts(found) == [words.decode(row[row > 0]) for row in labels]
     assert any(texts(found))
+    rows = [{"b64": base64.b64encode(picture).decode()} for picture in pictures]
+    with serving.Server(tmp_path / "model", port=0, grpc_port=None, quiet=True) as server:
+        body = {"signature_name": "bytes", "instances": rows}
+        reply = requests.post(f"{server.url}/v1/models/model:predict", json=body, timeout=60)
+    assert reply.json() == {"predictions": texts(found)}
 
 
 def test_a_classifier_reads_text(tmp_path):
