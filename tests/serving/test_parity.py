@@ -18,18 +18,24 @@ import numpy as np
 import pytest
 import requests
 import tensorflow as tf
-from checks.serving import small_classifier
+from checks.serving import encode, small_classifier
 from tensorflow_serving.apis import predict_pb2, prediction_service_pb2_grpc
 
 from keras_canon import serving, zoo
 from keras_canon.serving.formats import FORMATS, open_format
+from keras_canon.training.data import load
+from keras_canon.training.pipeline import reader
 from keras_canon.zoo import CanonError
 
 ROWS = 5
 DEFAULT = {"resnet_cifar", "gru_classifier"}
 MODULES = {"litert": "ai_edge_litert", "onnx": "tf2onnx", "openvino": "openvino"}
 # family -> formats that cannot hold it -> what the export says: LiteRT wants to know the size of what a loop collects
-REFUSED: dict[str, dict[str, str]] = {"char_rnn": {"litert": "its runtime lacks the operation"}}
+REFUSED: dict[str, dict[str, str]] = {
+    "char_rnn": {"litert": "its runtime lacks the operation"},
+    "crnn_ctc": {"litert": "its runtime lacks the operation", "onnx": "its runtime cannot run it"},
+    "deepspeech2": {"litert": "its runtime lacks the operation"},
+}
 # Runs with plain TensorFlow: any import of this package fails. Answers one folder a line.
 FRESH = """
 import sys
@@ -172,6 +178,47 @@ def test_five_inputs_have_one_answer_in_every_runtime(exported, form, tmp_path):
         return
     got = open_format(form, exported.bundle.path / exported.bundle.manifest.formats[form])(exported.inputs)
     check_equal(got, exported.expected, form, tolerance=1e-3)
+
+
+IMAGE_FAMILIES = [param for param in FAMILIES if zoo.info(CASES[param.values[0]].name).task == "image-classification"]
+
+
+@pytest.mark.parametrize("family", IMAGE_FAMILIES)
+def test_an_open_image_size_stays_open_where_the_network_allows_it(family, tmp_path):
+    case = CASES[family]
+    height, width, channels = case.shape
+    options = {"num_classes": 5, "overrides": case.overrides}
+    try:
+        model = zoo.create(case.name, input_shape=(None, None, channels), **options)
+    except ValueError as error:
+        if "input_shape" not in str(error):  # a network whose weights depend on the size says so
+            raise
+        return
+    servable = serving.load(serving.export(model, tmp_path / family).path)
+    assert servable.signatures["serving_default"].inputs["images"].shape == (None, None, None, channels)
+    for batch, rows, columns in ((0, height, width), (1, height + 5, width), (3, height + 1, width + 12)):
+        images = np.random.default_rng(rows).normal(size=(batch, rows, columns, channels)).astype("float32")
+        if batch:
+            check_equal(servable.predict(images), expect(model, {"images": images}), (rows, columns))
+        else:
+            assert {len(value) for value in servable.predict(images).values()} == {0}
+
+
+@pytest.mark.filterwarnings("ignore:Classes with fewer than 5 training examples:UserWarning")
+def test_the_same_jpeg_is_the_same_in_training_data_predict_and_bytes(tmp_path, lenet5, servable):
+    rng, files = np.random.default_rng(7), {}
+    for number in range(8):
+        size = (30 + number, 45 - 2 * number, 3)
+        files[f"{'ab'[number % 2]}/{number}.jpg"] = encode(rng.integers(0, 256, size, dtype="uint8"), "JPEG")
+    for name, encoded in files.items():
+        (tmp_path / "photos" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "photos" / name).write_bytes(encoded)
+    split = load(f"folder:{tmp_path / 'photos'}", data_dir=tmp_path / "prepared").train
+    ((images, _),) = reader(split, lenet5.record.preprocessing, 8)(None)
+    encoded = [files[name] for name in split.ids.tolist()]
+    np.testing.assert_array_equal(images, zoo.preprocess(encoded, lenet5))
+    expected = lenet5.predict(images, verbose=0)
+    np.testing.assert_allclose(servable.predict(encoded)["logits"], expected, rtol=0, atol=1e-6 * np.abs(expected).max())
 
 
 @pytest.mark.parametrize("policy", ["mixed_float16", "mixed_bfloat16", "bfloat16"])
