@@ -64,8 +64,10 @@ def test_pad_appends_zeros_and_leaves_whole_buckets_alone():
     np.testing.assert_array_equal(flags[0, :, 0], [True] * 6 + [False] * 2)
 
 
-@pytest.mark.parametrize("cls", [LSTM, GRU])
-@pytest.mark.parametrize("batch", [15, 17, None])
+@pytest.mark.parametrize(
+    ("cls", "batch"),
+    [(LSTM, 17), (GRU, None), *[pytest.param(*one, marks=pytest.mark.slow) for one in ((LSTM, 15), (LSTM, None), (GRU, 15), (GRU, 17))]],
+)
 def test_two_halves_of_a_batch_are_the_whole(cls, batch):
     keras.utils.set_random_seed(0)
     fast, plain = cls(5, return_sequences=True, return_state=True), cls(5, return_sequences=True, return_state=True, implementation="loop")
