@@ -28,7 +28,9 @@ def batch(name):
     return ({"source_ids": ids, "target_ids": ids} if name.startswith("transformer") else ids), ids
 
 
-@pytest.mark.parametrize("name", ["gpt2_tiny", *[pytest.param(name, marks=pytest.mark.slow) for name in ("vit_tiny_16", "transformer_tiny")]])
+@pytest.mark.parametrize(
+    "name", ["gpt2_tiny", *[pytest.param(name, marks=pytest.mark.slow) for name in ("vit_tiny_16", "transformer_tiny")]]
+)
 def test_only_the_added_matrices_and_the_head_move_and_merging_changes_nothing(name, tmp_path):
     model = small(name)
     inputs, labels = batch(name)
