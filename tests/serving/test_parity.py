@@ -31,11 +31,10 @@ ROWS = 5
 DEFAULT = {"resnet_cifar", "gru_classifier"}
 MODULES = {"litert": "ai_edge_litert", "onnx": "tf2onnx", "openvino": "openvino"}
 # family -> formats that cannot hold it -> what the export says: LiteRT wants to know the size of what a loop collects
-REFUSED: dict[str, dict[str, str]] = {
-    "char_rnn": {"litert": "its runtime lacks the operation"},
-    "crnn_ctc": {"litert": "its runtime lacks the operation", "onnx": "its runtime cannot run it"},
-    "deepspeech2": {"litert": "its runtime lacks the operation"},
-}
+LOOPS = ("char_rnn", "crnn_ctc", "deepspeech2", "echo_state", "elman", "identity_rnn", "jordan", "leaky_rnn", "lstm_classifier")
+LOOPS += ("seq2seq", "seq2seq_attention", "seq2seq_luong")
+REFUSED: dict[str, dict[str, str]] = {family: {"litert": "its runtime lacks the operation TensorListReserve"} for family in LOOPS}
+REFUSED["crnn_ctc"]["onnx"] = "its runtime cannot run it"
 # Runs with plain TensorFlow: any import of this package fails. Answers one folder a line.
 FRESH = """
 import sys
