@@ -20,7 +20,7 @@ from pathlib import Path
 from report import FOLDER, Report, load, results
 
 HERE = Path(__file__).parent
-BENCHMARKS = ("layers", "vision", "training", "serving", "server", "recurrent", "transformers", "roofline")
+BENCHMARKS = ("layers", "vision", "training", "serving", "server", "recurrent", "transformers", "precision", "roofline")
 TOLERANCE = 0.05
 
 
