@@ -55,19 +55,16 @@ def test_a_convolutional_backbone_needs_no_change():
 
 
 @pytest.mark.slow
-def test_pretraining_helps_where_labels_are_few():
-    """A linear probe with 3 labels a class, on features with and without pre-training; the mean of three seeds."""
-    gains = []
-    for seed in range(3):
-        keras.utils.set_random_seed(seed)
-        model = zoo.create("resnet20", num_classes=10, input_shape=(28, 28, 1))
-        before = training.linear_probe(training.extract_features(model, "fashion_mnist[per_class=3]")).test_accuracy
-        how = training.ShortTraining(epochs=5, batch_size=64, seed=seed)
-        training.pretrain(model, load_unlabelled("fashion_mnist[per_class=200]"), how=how)
-        after = training.linear_probe(training.extract_features(model, "fashion_mnist[per_class=3]")).test_accuracy
-        gains.append(after - before)
-        print(f"seed {seed}: linear probe {before:.4f} before, {after:.4f} after")
-    assert np.mean(gains) > 0.0
+def test_a_residual_network_fills_in_clothes():
+    """What holds: the pixels are learnt. How little that helped a classifier with few labels is in docs/few-labels.md."""
+    keras.utils.set_random_seed(0)
+    model = zoo.create("resnet20", num_classes=10, input_shape=(28, 28, 1), overrides={"blocks_per_stage": 1})
+    pictures = load_unlabelled("fashion_mnist[per_class=200]")
+    images = zoo.preprocess(pictures.store.images[pictures.rows], model).numpy()
+    constant = np.abs(images - np.median(images, axis=0)).mean()
+    history = training.pretrain(model, pictures, how=training.ShortTraining(epochs=5, batch_size=64))
+    print(f"error of hidden pixels {history['val_loss'][-1]:.4f}, of the best constant picture {constant:.4f}")
+    assert history["val_loss"][-1] < 0.9 * constant
 
 
 @pytest.mark.parametrize(
