@@ -40,7 +40,7 @@ def plan_signatures(model: keras.Model, preprocessing: Preprocessing | None) -> 
     """Name the inputs and outputs of a model.
 
     A single image input is called `images`; other inputs keep the names of their tensors. Outputs keep the keys of a dict or the
-    names of their layers. A model with `logits` as its one output also gives `probabilities`.
+    names of their layers. A model with `logits` of two classes or more as its one output also gives `probabilities`.
 
     Args:
         model: a functional model.
@@ -125,9 +125,9 @@ def read_images(encoded: tf.Tensor, preprocessing: Preprocessing) -> tf.Tensor:
 
 
 def name_outputs(plan: Plan, values: Sequence[tf.Tensor]) -> dict[str, tf.Tensor]:
-    """Return the model's own outputs by name, with probabilities beside logits that are alone."""
+    """Return the model's own outputs by name, with probabilities beside logits of classes that are alone."""
     outputs = dict(zip(plan.outputs, values[: len(plan.outputs)], strict=True))
-    if list(outputs) == [LOGITS]:
+    if list(outputs) == [LOGITS] and outputs[LOGITS].shape[-1] != 1:  # one value is a regression's
         outputs[PROBABILITIES] = tf.nn.softmax(outputs[LOGITS])
     return outputs
 
