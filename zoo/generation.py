@@ -66,7 +66,8 @@ class Generator:
     Args:
         model: a `zoo.Model` of a family that writes text (`gpt1`, `gpt2`, `transformer`, `char_rnn`, `seq2seq` and its sisters).
         settings: how to choose; `Generation()` is greedy.
-        jit_compile: True to compile the step with XLA, which pays off from some hundred ids on.
+        jit_compile: True to compile with XLA, which pays off from some hundred ids on: the whole loop where the likeliest id is taken, so
+            that caches are written in place, else the step.
 
     Raises:
         CanonError: for a model that writes no text.
@@ -77,6 +78,9 @@ class Generator:
         recurrent = info(model.record.variant).builder.startswith("recurrent.")
         self.decoder: Any = RecurrentDecoder(model) if recurrent else Decoder(model)
         self._run = tf.function(self._last_logits, jit_compile=jit_compile or None, autograph=False, reduce_retracing=True)
+        self._go_on: Any = self._steps
+        if jit_compile and not self.settings.temperature:  # XLA draws other numbers than TensorFlow from the same seed
+            self._go_on = tf.function(self._steps, jit_compile=True, autograph=False)
         self._loop = tf.function(self.write, autograph=False)
         self._next = tf.function(self.step, autograph=False)
         self._first = tf.function(self.begin, autograph=False)
@@ -137,7 +141,10 @@ class Generator:
         """
         if self.settings.beam_width > 1:
             return self._search(token_ids, lengths, source_ids)
-        loop = self.begin(token_ids, lengths, source_ids)
+        return self._go_on(self.begin(token_ids, lengths, source_ids), seed)
+
+    def _steps(self, loop: dict[str, Any], seed):
+        """Return what is written (B, max_new_tokens) when the loop has ended."""
 
         def goes_on(loop):
             return (loop["step"] < self.settings.max_new_tokens) & ~tf.reduce_all(loop["ended"])

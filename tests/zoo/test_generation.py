@@ -134,8 +134,10 @@ def test_one_shape_is_traced_once_and_gives_the_same_ids(models):
 
 
 @pytest.mark.slow
-def test_traced_by_xla(models):
-    settings = Generation(max_new_tokens=NEW)
+@pytest.mark.parametrize("options", [{"stop_ids": (14, 3), "repetition_penalty": 1.3}, {"temperature": 1.0, "top_k": 5}])
+def test_traced_by_xla(options, models):
+    """The whole loop is compiled for the likeliest ids, the step alone for a draw."""
+    settings = Generation(max_new_tokens=NEW, **options)
     assert Generator(models["gpt2_tiny"], settings, jit_compile=True)(PROMPTS) == Generator(models["gpt2_tiny"], settings)(PROMPTS)
 
 
