@@ -93,7 +93,7 @@ def hugging_face(model: zoo.Model) -> Writer:
 
 def writers(model: zoo.Model, folder: Path, only: str) -> dict[str, Writer]:
     makers = {
-        "zoo.Generator, XLA step": lambda: ours(model, jit_compile=True),
+        "zoo.Generator, XLA": lambda: ours(model, jit_compile=True),
         "zoo.Generator": lambda: ours(model, jit_compile=False),
         "exported generate": lambda: exported(model, folder),
     }
@@ -156,20 +156,35 @@ def compare(candidates: dict[str, Writer], model: zoo.Model, batch: int, rounds:
 
 
 def memory(batch: int) -> None:
-    """Print what this process needs more than before there was a model: at most while it writes, the compilation aside."""
-    tf.zeros(1)  # so that TensorFlow has what it needs by itself
+    """Print what this process needs for gpt2 besides a gpt2_tiny: at most while it writes, the compilation aside.
+
+    What TensorFlow and XLA need by themselves, much of it pages of their libraries, is there after the small model has written, and is
+    printed apart.
+    """
+    tf.zeros(1)
+    start = _resident("VmRSS")
+    tiny = zoo.create("gpt2_tiny")
+    for jit_compile in (False, True):
+        ours(tiny, jit_compile=jit_compile)(np.ones((batch, PROMPT), "int32"), NEW)
     before = _resident("VmRSS")
+    print(f"{(before - start) / 1e6:.0f} MB after a gpt2_tiny has written, the libraries of XLA included")
     model = zoo.create("gpt2")
+    made, highest = _resident("VmRSS") - before, _resident("VmHWM") - before
+    print(f"{made / 1e6:.0f} MB more with gpt2, {highest / 1e6:.0f} MB at most while it is made")
     weights = 4.0 * sum(weight.shape.num_elements() for weight in model.weights)
     cache = 4.0 * 2 * DEPTH * WIDTH * (PROMPT + NEW) * batch
     ids = np.random.default_rng(batch).integers(_SPECIAL, VOCABULARY, (batch, PROMPT)).astype("int32")
-    write = ours(model, jit_compile=True)
-    write(ids, NEW)
-    Path("/proc/self/clear_refs").write_text("5")  # forgets the highest value so far
-    write(ids, NEW)
-    needed = _resident("VmHWM") - before
-    print(f"batch {batch}: {needed / 1e6:.0f} MB for weights of {weights / 1e6:.0f} MB and a cache of {cache / 1e6:.0f} MB,")
-    print(f"{(needed - cache) / weights:.2f} times the weights and the cache (at most 1.3)")
+    print(
+        f"batch {batch}: weights of {weights / 1e6:.0f} MB and a cache of {cache / 1e6:.0f} MB; at most 1.3 times the weights is asked for"
+    )
+    for jit_compile in (False, True):  # the second one has what is left of the first one besides
+        write = ours(model, jit_compile=jit_compile)
+        write(ids, NEW)
+        Path("/proc/self/clear_refs").write_text("5")  # forgets the highest value so far
+        write(ids, NEW)
+        needed = _resident("VmHWM") - before
+        name = "XLA" if jit_compile else "plain"
+        print(f"{name}: {needed / 1e6:.0f} MB, {(needed - cache) / weights:.2f} times the weights and the cache", flush=True)
 
 
 def _resident(name: str) -> float:
