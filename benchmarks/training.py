@@ -2,9 +2,10 @@
 
 usage: python benchmarks/training.py [RECIPE ...] [--most-seconds S] [--rounds N]
 
-The bare step is what anyone would write by hand: a `tf.function` with a gradient tape and `optimizer.apply`, fed from a batch that lies
-in memory. The run is our loop with everything that a recipe brings: input pipeline, sums of figures, callbacks, the watch for numbers
-that are none, and checkpoints. Both train equal models and take turns, so that whatever else the machine does slows both. A ratio of
+The bare step is what anyone would write by hand for the same update: a `tf.function` with a gradient tape, the recipe's weight penalties
+and clipping by global norm where it has them, and `optimizer.apply`, fed from a batch that lies in memory. The run is our loop with
+everything that a recipe brings: input pipeline, sums of figures, callbacks, the watch for numbers that are none, and checkpoints. Both
+train equal models and take turns, so that whatever else the machine does slows both. A ratio of
 0.95 means that a run does 0.95 of the bare step's images a second. A round is an epoch, or as much of it as the time allows. Without
 names of recipes the result goes to benchmarks/results/training.json.
 """
@@ -41,16 +42,19 @@ RECIPES = (
 )
 
 
-def bare_step(model, inputs, labels):
-    """The step that a tutorial would show."""
+def bare_step(model, inputs, labels, clip_global_norm=None):
+    """The step that a tutorial would show, of the same update."""
     loss, optimizer = model.loss, model.optimizer
     optimizer.build(model.trainable_variables)
 
     @tf.function(autograph=False)
     def step(inputs, labels):
         with tf.GradientTape() as tape:
-            value = loss(labels, model(inputs, training=True))
-        optimizer.apply(tape.gradient(value, model.trainable_variables), model.trainable_variables)
+            value = loss(labels, model(inputs, training=True)) + sum(model.losses)
+        gradients = tape.gradient(value, model.trainable_variables)
+        if clip_global_norm is not None:
+            gradients, _ = tf.clip_by_global_norm(gradients, clip_global_norm)
+        optimizer.apply(gradients, model.trainable_variables)
         return value
 
     step(inputs, labels)
@@ -79,7 +83,7 @@ def measure(name, most_seconds, rounds):
     batch_size = recipe.train.batch_size
     read = reader(data.train, model.record.preprocessing, batch_size, recipe_augmentation(recipe, data.num_classes))
     inputs, labels = next(iter(read(epoch_order(len(data.train), 0, 0), 0)))
-    step, bare = bare_step(bare_model, inputs, labels), []
+    step, bare = bare_step(bare_model, inputs, labels, recipe.optimizer.clip_global_norm), []
     began = time.perf_counter()
     for _ in range(10):
         value = step()

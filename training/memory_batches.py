@@ -1,8 +1,8 @@
 """Batches of examples that lie in memory, taken when they are asked for."""
 
 import dataclasses
-import math
 from collections.abc import Callable, Iterator
+from typing import cast
 
 import numpy as np
 import tensorflow as tf
@@ -67,7 +67,7 @@ class MemoryBatches:
     def __iter__(self) -> Iterator[tuple[tf.Tensor, tf.Tensor]]:
         order = self.order if self.steps is None else self.order[: self.steps * self.batch_size]
         image = self.element_spec[0]
-        batch_bytes = self.batch_size * math.prod(image.shape[1:]) * image.dtype.size
+        batch_bytes = self.batch_size * cast(int, image.shape[1:].num_elements()) * image.dtype.size
         together = self.batch_size * max(_TOGETHER // batch_bytes, 1)
         for start in range(0, len(order), together):
             some = tf.convert_to_tensor(order[start : start + together])

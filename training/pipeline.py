@@ -125,13 +125,14 @@ def reader(
         return lambda order, epoch=0: batches(split, preprocessing, batch_size, order, augmentation, epoch)
     keep = not changes and _fits(split, shape, memory)
     rows = _kept_rows(split, preprocessing) if keep else _changed_rows(split, preprocessing, augmentation if changes else None)
-    label = tf.TensorSpec((None, augmentation.classes), "float32") if mixes else tf.TensorSpec((None,), "int64")
+    mixer = augmentation if mixes else None
+    label = tf.TensorSpec((None,), "int64") if mixer is None else tf.TensorSpec((None, mixer.classes), "float32")
     spec = tf.TensorSpec((None, *shape), "float32"), label
 
     def read(order: np.ndarray | None, epoch: int = 0) -> MemoryBatches:
         order = np.arange(len(split)) if order is None else order
         number = tf.constant(epoch, "int64")
-        mix = (lambda images, labels, index: augmentation.batch(images, labels, index, number)) if mixes else None
+        mix = None if mixer is None else functools.partial(mixer.batch, epoch=number)
         return MemoryBatches(lambda index: rows(index, number), spec, order, batch_size, mix)
 
     return read
@@ -154,6 +155,7 @@ def _changed_rows(
 ) -> Callable[[tf.Tensor, tf.Tensor], tuple[tf.Tensor, tf.Tensor]]:
     """Return a compiled function that changes and prepares pictures that lie in memory."""
     where, labels = tf.constant(split.rows), tf.constant(split.labels)
+    assert split.store.image_shape is not None
     apply = preprocessing_for(split.store.image_shape, preprocessing)
 
     @tf.function(autograph=False, input_signature=[tf.TensorSpec((None,), "int64"), tf.TensorSpec((), "int64")])

@@ -50,7 +50,8 @@ def preprocessing_for(shape: tuple[int, int, int], preprocessing: Preprocessing)
             return images
         if preprocessing.channels == 1:
             # no axis has to move for the products
-            return tf.matmul(rows[None], tf.matmul(images[..., 0], columns.T[None]))[..., None]
+            shrunk = tf.matmul(tf.squeeze(images, -1), columns.T[None])
+            return tf.expand_dims(tf.matmul(rows[None], shrunk), -1)
         return tf.einsum("yh,bhxc->byxc", rows, tf.einsum("bhwc,xw->bhxc", images, columns))
 
     return lambda images: _apply(images, preprocessing, resize)
