@@ -55,10 +55,12 @@ class Clipping:
             limit = self.value * scale
             return [None if gradient is None else _within(gradient, tf.cast(limit, gradient.dtype)) for gradient in dense]
         if self.norm is not None:
-            return [None if gradient is None else _shrunk(gradient, _norm([gradient]), self.norm * scale) for gradient in dense]
+            norms = iter(_norms([[gradient] for gradient in dense if gradient is not None]))
+            return [None if gradient is None else _times(gradient, _factor(next(norms), self.norm * scale)) for gradient in dense]
         if self.global_norm is not None:
-            norm = _norm([gradient for gradient in dense if gradient is not None])
-            return [None if gradient is None else _shrunk(gradient, norm, self.global_norm * scale) for gradient in dense]
+            (norm,) = _norms([[gradient for gradient in dense if gradient is not None]])
+            factor = _factor(norm, self.global_norm * scale)
+            return [None if gradient is None else _times(gradient, factor) for gradient in dense]
         return dense
 
 
@@ -66,14 +68,24 @@ def _within(gradient: tf.Tensor, limit: tf.Tensor) -> tf.Tensor:
     return tf.where(tf.math.is_finite(gradient), tf.clip_by_value(gradient, -limit, limit), gradient)
 
 
-def _norm(gradients: Sequence[tf.Tensor]) -> tf.Tensor:
-    """Return the norm of all entries, divided by the largest before they are squared: a square may overflow where a norm does not."""
-    values = [tf.cast(gradient, "float32") for gradient in gradients]
+def _norms(groups: Sequence[Sequence[tf.Tensor]]) -> list[tf.Tensor]:
+    """Return the norm of all entries of each group of gradients."""
+    values = [[tf.cast(gradient, "float32") for gradient in group] for group in groups]
+    plain = [tf.sqrt(2.0 * tf.add_n([tf.nn.l2_loss(value) for value in group])) for group in values]
+    return tf.cond(tf.reduce_all(tf.math.is_finite(plain)), lambda: plain, lambda: [_norm_of_large(group) for group in values])
+
+
+def _norm_of_large(values: Sequence[tf.Tensor]) -> tf.Tensor:
+    """Return the norm of entries that are divided by the largest before they are squared: a square may overflow where a norm does not."""
     largest = tf.reduce_max([tf.reduce_max(tf.abs(value)) for value in values if value.shape.num_elements() != 0])
     unit = tf.where(largest > 0.0, largest, 1.0)
     return unit * tf.sqrt(tf.add_n([tf.reduce_sum(tf.square(value / unit)) for value in values]))
 
 
-def _shrunk(gradient: tf.Tensor, norm: tf.Tensor, limit: tf.Tensor) -> tf.Tensor:
+def _factor(norm: tf.Tensor, limit: tf.Tensor) -> tf.Tensor:
     # a norm that is not finite makes the factor NaN or 0, and entries that are not finite NaN
-    return gradient * tf.cast(limit / tf.maximum(norm, limit), gradient.dtype)
+    return limit / tf.maximum(norm, limit)
+
+
+def _times(gradient: tf.Tensor, factor: tf.Tensor) -> tf.Tensor:
+    return gradient * tf.cast(factor, gradient.dtype)
