@@ -5,9 +5,9 @@ usage: python benchmarks/training.py [RECIPE ...] [--most-seconds S] [--rounds N
 The bare step is what anyone would write by hand for the same update: a `tf.function` with a gradient tape, the recipe's weight penalties
 and clipping by global norm where it has them, and `optimizer.apply`, fed from a batch that lies in memory. The run is our loop with
 everything that a recipe brings: input pipeline, sums of figures, callbacks, the watch for numbers that are none, and checkpoints. Both
-train equal models and take turns, so that whatever else the machine does slows both. A ratio of
-0.95 means that a run does 0.95 of the bare step's images a second. A round is an epoch, or as much of it as the time allows. Without
-names of recipes the result goes to benchmarks/results/training.json.
+train equal models and take turns, so that whatever else the machine does slows both. A ratio of 0.95 means that a run does 0.95 of the
+bare step's images a second. A round is an epoch, or as much of it as the time allows. Without names of recipes the result goes to
+benchmarks/results/training.json.
 """
 
 import argparse
