@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import cast
 
 import numpy as np
@@ -29,6 +30,8 @@ class MemoryBatches:
         batch_size: examples a batch; the last one is short where the numbers do not divide.
         mix: gives images and labels of a batch from its own ones and its positions; None where they stay as they are.
         steps: most batches; None for all.
+        ahead: whether a thread prepares the next batch while one is in use, which an update's moments of little work leave room for. The
+            batches are the same.
 
     Example:
         >>> import numpy as np, tensorflow as tf
@@ -46,6 +49,7 @@ class MemoryBatches:
     batch_size: int
     mix: Mix | None = None
     steps: int | None = None
+    ahead: bool = False
 
     def cardinality(self) -> int:
         """Return the number of batches."""
@@ -65,6 +69,9 @@ class MemoryBatches:
         return dataclasses.replace(self, order=self.order[count * self.batch_size :], steps=steps)
 
     def __iter__(self) -> Iterator[tuple[tf.Tensor, tf.Tensor]]:
+        return _ahead(self._batches()) if self.ahead else self._batches()
+
+    def _batches(self) -> Iterator[tuple[tf.Tensor, tf.Tensor]]:
         order = self.order if self.steps is None else self.order[: self.steps * self.batch_size]
         image = self.element_spec[0]
         batch_bytes = self.batch_size * cast(int, image.shape[1:].num_elements()) * image.dtype.size
@@ -77,3 +84,12 @@ class MemoryBatches:
                 yield from zip(images, labels, strict=True)
             else:
                 yield from map(self.mix, images, labels, tf.split(some, sizes))
+
+
+def _ahead(batches: Iterator[tuple[tf.Tensor, tf.Tensor]]) -> Iterator[tuple[tf.Tensor, tf.Tensor]]:
+    """Give what `batches` gives, the next one being made on a thread; an error there is raised here, in its place."""
+    with ThreadPoolExecutor(1, thread_name_prefix="batches") as thread:
+        coming = thread.submit(next, batches, None)
+        while (batch := coming.result()) is not None:
+            coming = thread.submit(next, batches, None)
+            yield batch

@@ -106,8 +106,8 @@ def reader(
     """Return `batches` as a function of the order, and of the epoch where pictures change from one to the next, for many passes.
 
     A split whose prepared images fit in memory, and do not change, is prepared once: resizing costs as much as a small network's
-    update, and the two would share the processor. Pictures that change are prepared between one update and the next, where they lie in
-    memory and no accelerator makes the updates. The batches are the same, bit for bit.
+    update, and the two would share the processor. Pictures that change are prepared one batch ahead of the update, on one thread, where
+    they lie in memory and no accelerator makes the updates. The batches are the same, bit for bit.
 
     Args:
         split, preprocessing, batch_size, augmentation: as `batches` takes them.
@@ -133,7 +133,7 @@ def reader(
         order = np.arange(len(split)) if order is None else order
         number = tf.constant(epoch, "int64")
         mix = None if mixer is None else functools.partial(mixer.batch, epoch=number)
-        return MemoryBatches(lambda index: rows(index, number), spec, order, batch_size, mix)
+        return MemoryBatches(lambda index: rows(index, number), spec, order, batch_size, mix, ahead=changes or mixes)
 
     return read
 

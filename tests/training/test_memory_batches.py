@@ -1,6 +1,7 @@
 """Batches of examples in memory: the part of a data set's interface that the training loop uses."""
 
 import dataclasses
+import threading
 
 import numpy as np
 import pytest
@@ -56,3 +57,33 @@ def test_each_batch_is_mixed_by_itself(batches):
     mixed = dataclasses.replace(batches, mix=mix)
     assert rows(mixed) == [[20, 6, 10], [0, 14, 2], [4]]
     assert [images[:, 0, 0, 0].numpy().tolist() for images, _ in mixed.skip(1)] == [[0, 7, 1], [4]]
+
+
+def test_batches_made_ahead_are_the_same(batches):
+    def mix(images, labels, index):
+        return images + tf.cast(index[0], "float32"), labels + index
+
+    for one in (batches, dataclasses.replace(batches, mix=mix), batches.take(2), batches.skip(2)):
+        ahead = dataclasses.replace(one, ahead=True)
+        assert rows(ahead) == rows(one)
+        for (images, _), (others, _) in zip(ahead, one, strict=True):
+            np.testing.assert_array_equal(images, others)
+
+
+def test_an_error_ahead_comes_where_the_batch_would_and_leaves_no_thread(batches, monkeypatch):
+    monkeypatch.setattr("keras_canon.training.memory_batches._TOGETHER", 12)
+
+    def broken(index):
+        if 0 in index.numpy():
+            raise ValueError("cannot be read")
+        return pictures_and_labels(index)
+
+    seen = []
+    with pytest.raises(ValueError, match="cannot be read"):
+        for _, labels in dataclasses.replace(batches, rows=broken, ahead=True):
+            seen.append(labels.numpy().tolist())
+    assert seen == [[10, 3, 5]]
+    # a loop that is left early ends the thread too
+    for _ in dataclasses.replace(batches, ahead=True):
+        break
+    assert not [thread.name for thread in threading.enumerate() if thread.name.startswith("batches")]
