@@ -32,7 +32,7 @@ def gather() -> list[LayerCase]:
 CASES = gather()
 FIRST = {case.cls: case.id for case in reversed(CASES)}.values()
 OTHERS = [case for case in CASES if case.id not in FIRST]
-DEAR = ("xla", "half", "initializer")
+DEAR = ("compiled", "xla", "half", "initializer")
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)

@@ -41,6 +41,7 @@ def check_answers(model, forms, tmp_path, x):
             np.testing.assert_allclose(outputs["logits"], logits[: len(rows)], rtol=0, atol=1e-3 * np.abs(logits).max(), err_msg=form)
 
 
+@pytest.mark.slow
 def test_a_classifier_answers_the_same(form, tmp_path, lenet5, images):
     check_answers(lenet5, [form], tmp_path, images)
 

@@ -33,6 +33,7 @@ def exported(model, tmp_path, name="model", **options):
     return serving.load(tmp_path / name)
 
 
+@pytest.mark.slow
 def test_the_answer_is_the_models_in_every_process(tmp_path, lenet5, images):
     keras.utils.set_random_seed(4)
     resnet20 = zoo.create("resnet20")

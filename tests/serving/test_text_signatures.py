@@ -187,6 +187,7 @@ def test_a_translator_reads_the_source(tmp_path):
     assert texts(found) == [words.decode(row) for row in zoo.generate(model, prompts, settings)]
 
 
+@pytest.mark.slow
 def test_a_recognizer_reads_images(tmp_path):
     words = CharacterTokenizer("abcdefgh", special_tokens=("<blank>", "<unk>"))
     keras.utils.set_random_seed(3)
@@ -257,6 +258,7 @@ def test_the_command_exports_text(tmp_path, char_rnn):
     assert set(servable.signatures["generate"].inputs) == {"prompt", "seed"}
 
 
+@pytest.mark.slow
 def test_a_model_with_byte_pairs_takes_text_and_gives_text(tmp_path):
     (tmp_path / "corpus.txt").write_text("the cat and the hat don't sit on the mat\n" * 40, encoding="utf-8")
     words = zoo.train_bpe(tmp_path / "corpus.txt", 290)

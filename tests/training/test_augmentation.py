@@ -206,7 +206,7 @@ def test_each_operation_of_randaugment_changes_its_pictures_only():
 
 @pytest.mark.parametrize("channels", [1, 3])
 def test_grey_and_colour_pictures_of_one_or_many_examples(channels, everything):
-    for count in (1, 2, 7):
+    for count in (1, 7):
         assert everything.pictures(pictures(count, channels=channels), np.arange(count), 0).shape == (count, 9, 9, channels)
 
 

@@ -106,6 +106,7 @@ GOOGLENET = {
 }
 
 
+@pytest.mark.slow
 def test_a_recipe_trains_evaluates_and_keeps_a_model_with_auxiliary_outputs(tmp_path, capsys):
     changes = {**GOOGLENET, "train.auxiliary_weight": 0.3, "augment.mixup": 0.2}
     result = training.run("lenet5_modern_fashion_mnist", tmp_path / "run", overrides=changes, smoke=True, verbose=False)

@@ -34,7 +34,7 @@ def test_each_row_of_a_batch_goes_on_where_it_ended(count, rows):
         assert window == starts[place % rows] + place // rows
 
 
-@pytest.mark.parametrize("cell", ["lstm", "gru"])
+@pytest.mark.parametrize("cell", ["lstm", pytest.param("gru", marks=pytest.mark.slow)])
 def test_windows_read_one_after_the_other_are_the_whole_text(cell):
     model = small(cell)
     ids = text(3, 12)

@@ -12,7 +12,7 @@ def pixels(path):
         return np.asarray(opened.convert("RGB"))
 
 
-@pytest.mark.parametrize("epochs", [1, 3, 200])
+@pytest.mark.parametrize("epochs", [3, *(pytest.param(size, marks=pytest.mark.slow) for size in (1, 200))])
 def test_curves(epochs, tmp_path):
     falling = np.geomspace(10.0, 0.01, epochs).tolist()
     history = {"loss": falling, "val_loss": falling, "accuracy": falling, "val_accuracy": falling, "learning_rate": falling}
@@ -22,7 +22,7 @@ def test_curves(epochs, tmp_path):
     assert len(np.unique(drawn.reshape(-1, 3), axis=0)) > 50
 
 
-@pytest.mark.parametrize("classes", [2, 10, 30])
+@pytest.mark.parametrize("classes", [10, *(pytest.param(size, marks=pytest.mark.slow) for size in (2, 30))])
 def test_confusion(classes, tmp_path):
     counts = np.eye(classes, dtype="int64") * 5
     counts[0, 1] = 2
@@ -30,7 +30,7 @@ def test_confusion(classes, tmp_path):
     assert len(np.unique(pixels(tmp_path / "confusion.png").reshape(-1, 3), axis=0)) > 50
 
 
-@pytest.mark.parametrize("count", [1, 7, 24])
+@pytest.mark.parametrize("count", [7, *(pytest.param(size, marks=pytest.mark.slow) for size in (1, 24))])
 def test_contact_sheet(count, tmp_path):
     random = np.random.default_rng(0)
     images = [random.integers(0, 256, (8 + i % 3, 9, 1 if i % 2 else 3), dtype="uint8") for i in range(count)]

@@ -116,6 +116,7 @@ class Killed(BaseException):
     """Like a signal that nothing catches."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("epoch", "error"),
     [(3, Killed), *(pytest.param(epoch, Killed, marks=pytest.mark.slow) for epoch in range(3))],

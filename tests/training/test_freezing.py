@@ -204,6 +204,7 @@ def test_the_freeze_contract(name):
     check_contract(gather()[name])
 
 
+@pytest.mark.slow
 def test_the_freeze_contract_in_half_precision_on_two_replicas():
     check_contract(gather()["resnet20"], "mixed_float16", make_strategy("mirrored"))
 
@@ -293,7 +294,7 @@ def quick(names, some):
     return [pytest.param(name, marks=[] if name in some else [pytest.mark.slow]) for name in names]
 
 
-@pytest.mark.parametrize("name", quick(sorted(optimizer_classes()), {"sgd", "adam", "adafactor", "muon"}))
+@pytest.mark.parametrize("name", quick(sorted(optimizer_classes()), {"adam", "muon"}))
 def test_slots_of_weights_that_stay_are_kept(name):
     model = two_parts(optimizer_classes()[name](learning_rate=0.01))
     model.fit(*batch(), epochs=3, verbose=0)

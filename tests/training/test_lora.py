@@ -94,6 +94,7 @@ def test_a_model_without_attention_or_with_lora_is_refused():
         training.add_lora(model, rank=2)
 
 
+@pytest.mark.slow
 def test_a_recipe_with_lora_ends_in_a_plain_model(tmp_path):
     overrides = {"model.overrides": {"patch_size": 7, "depth": 1, "model_dim": 16, "num_heads": 2, "feedforward_dim": 32}}
     overrides |= {"data.name": "synthetic:classes=3,size=28,channels=1,examples=60", "train.batch_size": 24}

@@ -129,6 +129,7 @@ class Stop(keras.callbacks.Callback):
             raise KeyboardInterrupt
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "augment", [{"flip_horizontal": True, "mixup": 0.3}, pytest.param(EVERYTHING["augment"], marks=pytest.mark.slow)], ids=["some", "all"]
 )

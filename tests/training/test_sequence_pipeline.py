@@ -90,7 +90,7 @@ def test_in_order_gives_every_position():
     assert sorted(found) == list(range(203))
 
 
-@pytest.mark.parametrize("name", ["lstm_classifier", "char_rnn"])
+@pytest.mark.parametrize("name", ["lstm_classifier", pytest.param("char_rnn", marks=pytest.mark.slow)])
 def test_the_bucket_changes_no_loss(name):
     if name == "lstm_classifier":
         overrides = {"vocabulary_size": 11, "embedding_dim": 6, "units": [7], "output": "every_step"}

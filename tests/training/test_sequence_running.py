@@ -95,6 +95,7 @@ class Stop(keras.callbacks.Callback):
             raise KeyboardInterrupt
 
 
+@pytest.mark.slow
 def test_a_stopped_run_goes_on_to_the_same_weights(tmp_path):
     # batches of various lengths, in an order of their own in each epoch
     changes = {"data__name": "parity:length=30,examples=200", "train__epochs": 2, "train__batch_size": 32, "train__checkpoint_steps": 1}

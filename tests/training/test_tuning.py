@@ -88,7 +88,7 @@ def values(result):
     return [dict(trial.values) for trial in result.trials]
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", [method if method == "random" else pytest.param(method, marks=pytest.mark.slow) for method in METHODS])
 def test_b52_a_search_that_was_killed_goes_on(method, recipe, tmp_path, runs):
     if method == "bayesian":
         # with one key it draws from its model from the fourth point on

@@ -85,7 +85,11 @@ def test_integrated_gradients_of_a_linear_model_are_exact():
 
 @pytest.mark.parametrize(
     ("name", "options"),
-    [("lenet5_modern", {}), ("resnet20", {"input_shape": (16, 16, 3)}), ("vit_tiny_16", {"input_shape": (32, 32, 3), "overrides": VIT})],
+    [
+        ("lenet5_modern", {}),
+        ("resnet20", {"input_shape": (16, 16, 3)}),
+        pytest.param("vit_tiny_16", {"input_shape": (32, 32, 3), "overrides": VIT}, marks=pytest.mark.slow),
+    ],
 )
 def test_completeness_and_heat_of_models_of_the_zoo(name, options):
     keras.utils.set_random_seed(3)

@@ -83,7 +83,7 @@ def test_names_of_tokens():
     assert token_names(WORDS, [2, 4, 12, 13, 14]) == ["<start>", "a", "\u2423", "$", "\\n"]
 
 
-@pytest.mark.parametrize("name", ["gpt2_tiny", "transformer_tiny"])
+@pytest.mark.parametrize("name", ["gpt2_tiny", pytest.param("transformer_tiny", marks=pytest.mark.slow)])
 def test_the_command_draws_a_text(tmp_path, name):
     small(name).save(tmp_path / "model.keras")
     WORDS.save(tmp_path)

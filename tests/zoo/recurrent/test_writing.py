@@ -56,7 +56,9 @@ def test_a_graph_that_writes_can_be_exported(model, tmp_path):
     assert np.asarray(found).tolist() == write([[3, 4, 5], [6]])
 
 
-@pytest.mark.parametrize("name", ["seq2seq", "seq2seq_luong_dot", "seq2seq_attention"])
+@pytest.mark.parametrize(
+    "name", ["seq2seq_attention", *(pytest.param(name, marks=pytest.mark.slow) for name in ("seq2seq", "seq2seq_luong_dot"))]
+)
 def test_translators_write(name):
     sizes = {
         "source_vocabulary_size": 9,

@@ -22,7 +22,7 @@ TABLE_1 = {
 SMALL = {"block_layers": [1, 1, 1, 1], "growth_rate": 4}
 
 
-@pytest.mark.parametrize("name", TABLE_1)
+@pytest.mark.parametrize("name", [name if name == "densenet121" else pytest.param(name, marks=pytest.mark.slow) for name in TABLE_1])
 def test_blocks_of_table_1(name):
     model = unallocated(name)
     blocks = [layer for layer in model.layers if isinstance(layer, layers.DenseBlock)]

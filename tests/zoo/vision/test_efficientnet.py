@@ -94,6 +94,7 @@ def test_rules_for_torchvision_meet_every_weight(scale):
     assert sorted(target for move in moves for target in move.targets) == sorted(paths)
 
 
+@pytest.mark.slow
 def test_b5_to_b7_of_torchvision_have_the_larger_epsilon():
     shallow = {"input_shape": (32, 32, 3), "overrides": {"depth_multiplier": 0.1, "width_multiplier": 0.25}}
     found = [unallocated(f"efficientnet_b{scale}_torch", **shallow).get_layer("stage1").epsilon for scale in (0, 4, 5, 6, 7)]
@@ -122,7 +123,9 @@ def check_efficient_twin(scale: int, size: int) -> None:
 
 
 # 75 has odd maps on the way, where the padding depends on the size
-@pytest.mark.parametrize(("scale", "size"), [(0, 64), *(pytest.param(scale, 75, marks=pytest.mark.slow) for scale in range(8))])
+@pytest.mark.parametrize(
+    ("scale", "size"), [pytest.param(*one, marks=pytest.mark.slow) for one in ((0, 64), *((scale, 75) for scale in range(8)))]
+)
 def test_twin(scale, size):
     check_efficient_twin(scale, size)
 

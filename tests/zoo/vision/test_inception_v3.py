@@ -76,6 +76,7 @@ def test_golden():
     check_golden("inception_v3_torch", "inception_v3")
 
 
+@pytest.mark.slow
 def test_the_two_forms_differ_at_the_border_only():
     """Averages that count the padding are the one difference at equal weights."""
     ours = zoo.create("inception_v3", num_classes=0, input_shape=(91, 91, 3), overrides=SMALL)

@@ -74,6 +74,7 @@ def test_golden():
     check_golden("mobilenet_v2_torch", "mobilenet_v2")
 
 
+@pytest.mark.slow
 def test_the_two_forms_are_not_interchangeable():
     golden = load_golden("mobilenet_v2")
     torch = zoo.create("mobilenet_v2_torch")

@@ -113,6 +113,7 @@ def test_twin(name, size):
     check_twin(name, partial(TWINS[name], include_preprocessing=False), size)
 
 
+@pytest.mark.slow
 def test_their_rescaling_layer_is_our_preprocessing():
     theirs = keras.applications.MobileNetV3Small(weights=None, classes=CLASSES, input_shape=(64, 64, 3), classifier_activation=None)
     randomize(theirs)

@@ -144,7 +144,7 @@ def test_unknown_channels_are_refused():
         zoo.create("resnet18", input_shape=(224, 224, None))
 
 
-@pytest.mark.parametrize("name", ["resnet18", "resnet50", "resnet50_v1_5"])
+@pytest.mark.parametrize("name", ["resnet18", *(pytest.param(name, marks=pytest.mark.slow) for name in ("resnet50", "resnet50_v1_5"))])
 def test_any_input_size(name):
     check_any_size(name, SMALL)
 
@@ -171,6 +171,7 @@ def test_conversion_covers_torchvisions_names(name):
     check_names(name, torchvision_names(blocks, 3 if bottleneck else 2, (0, 1, 2, 3) if bottleneck else (1, 2, 3)))
 
 
+@pytest.mark.slow
 def test_twin_resnet50():
     check_twin("resnet50", keras.applications.ResNet50, 64)
 

@@ -74,7 +74,7 @@ def test_one_form_refuses_the_weights_of_the_other():
         zoo.load_weights(model, zoo.create("resnet50_v2_keras", overrides=SMALL, input_shape=(32, 32, 3)))
 
 
-@pytest.mark.parametrize("name", ["resnet50_v2", "resnet50_v2_keras"])
+@pytest.mark.parametrize("name", ["resnet50_v2", pytest.param("resnet50_v2_keras", marks=pytest.mark.slow)])
 def test_input_size(name):
     check_any_size(name, SMALL)
     with pytest.raises(zoo.CanonError, match="height and width of at least 32"):
