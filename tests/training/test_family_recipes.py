@@ -16,8 +16,8 @@ from keras_canon.training.schedules import learning_rate
 
 FOLDER = Path(__file__).parents[2] / "training" / "recipes"
 RECIPES = [name for name in list_recipes() if zoo.info(load_recipe(name).model.name).preprocessing is not None]
-# the cheapest of the forms: a loss of its own, residual with normalisation; test_running.py runs a plain one
-DEFAULT = ("lenet5_digits", "resnet20_fashion_mnist")
+# the cheapest; test_running.py runs another one, test_finetuning.py one with normalisation, and the rest run with `-m slow`
+DEFAULT = ("lenet5_digits",)
 LONGEST = 72.0  # minutes; a recipe trains on two processor cores in about an hour
 
 

@@ -124,7 +124,7 @@ RULES = {
 }
 
 
-@pytest.mark.parametrize("rule", [pytest.param(name, marks=[] if name == "all" else [pytest.mark.slow]) for name in RULES])
+@pytest.mark.parametrize("rule", [pytest.param(name, marks=pytest.mark.slow) for name in RULES])
 def test_averages_clipping_and_accumulation_on_two_replicas(rule):
     case, ends = CASES["lenet"], []
     for trained in (on_one, on_two):
