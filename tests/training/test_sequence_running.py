@@ -79,7 +79,10 @@ def test_the_vocabulary_lies_beside_the_model(tmp_path):
 
 
 def test_a_character_model_writes_on_with_its_own_alphabet(tmp_path):
-    result = training.run(small("char_rnn_documentation"), tmp_path / "run", verbose=False)
+    lines = (f"Return the root of {number * number}: {number}\n" for number in range(300))
+    (tmp_path / "text.txt").write_text("".join(lines), encoding="utf-8")
+    changes = {"data__name": f"text:{tmp_path / 'text.txt'}[window=32]", "model__overrides": {"units": [8], "embedding_dim": 4}}
+    result = training.run(small("char_rnn_documentation", **changes), tmp_path / "run", verbose=False)
     words = zoo.load_tokenizer(tmp_path / "run")
     names = json.loads((tmp_path / "run" / "vocabulary.json").read_text(encoding="utf-8"))["target"]
     assert words.encode("the") == Characters(tuple(names)).encode("the").tolist()
