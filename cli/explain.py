@@ -44,6 +44,7 @@ def explain(
     from ..zoo.explain_pictures import as_seen, draw_explanations
     from ..zoo.labels import decode
     from ..zoo.preprocessing import preprocess, read_image
+    from ..zoo.spatial_maps import patch_grid
 
     trained, _ = load_trained(model)
     prepared = preprocess(image, trained)
@@ -56,7 +57,7 @@ def explain(
     gradients = integrated_gradients(trained, prepared, chosen, steps=steps)
     heats = {"Grad-CAM": grad_cam(trained, prepared, chosen, layer=layer)[0], "integrated gradients": gradients.heat[0]}
     with contextlib.suppress(CanonError):  # which says that it is no Transformer
-        heats["attention"] = attention_rollout(attention_maps(trained, prepared))[0]
+        heats["attention"] = attention_rollout(attention_maps(trained, prepared), patch_grid(trained))[0]
     out.parent.mkdir(parents=True, exist_ok=True)
     preprocessing = trained.record.preprocessing
     assert preprocessing is not None  # preprocess refuses models without

@@ -1,18 +1,18 @@
 """Why a model answers as it does: Grad-CAM, integrated gradients and attention maps, for any image model of the zoo."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import keras
 import numpy as np
 import tensorflow as tf
 
-from ..layers import TransformerEncoderBlock
+from ..layers import FirstStep, TransformerEncoderBlock
 from .errors import CanonError
 from .preprocessing import apply_preprocessing
 from .records import Preprocessing
-from .spatial_maps import last_spatial_map
+from .spatial_maps import SpatialMap, last_spatial_map, token_grid
 
 STEPS = 64
 _POINTS_AT_ONCE = 64
@@ -51,13 +51,15 @@ def grad_cam(model: keras.Model, images, target: int | Sequence[int] | None = No
         model: functional, from one image to logits (B, classes); models inside it are looked into.
         images: prepared for the model, (B, H, W, C).
         target: c, one class number or one for each image; None for the most probable one.
-        layer: A; None for the last one whose output has positions. Tokens of a Vision Transformer count as positions.
+        layer: A; None for the last one whose output has positions. Tokens of a Vision Transformer count as positions; where only
+            its class token is classified, those that its last block reads are the last that still reach the answer.
 
     Returns:
         heat from 0 to 1, float32 (B, H, W); all zero where nothing speaks for the class.
 
     Raises:
-        CanonError: (a ValueError) for a model without positions, or a class that it does not have.
+        CanonError: (a ValueError) for a model without positions, a class that it does not have, or a layer behind which only the
+            class token is read.
 
     Reference:
         Selvaraju et al., 2017, "Grad-CAM: Visual Explanations from Deep Networks via Gradient-based Localization", section 3,
@@ -70,7 +72,7 @@ def grad_cam(model: keras.Model, images, target: int | Sequence[int] | None = No
         (1, 32, 32)
     """
     images = tf.convert_to_tensor(images, "float32")
-    spot = last_spatial_map(model, layer)
+    spot = _read_map(model, layer)
     network = exposed(model, spot.path, [spot.tensor])
     with tf.GradientTape() as tape:
         values, logits = network(images, training=False)
@@ -159,28 +161,32 @@ def attention_maps(model: keras.Model, images) -> np.ndarray:
     return np.stack(found)
 
 
-def attention_rollout(weights: np.ndarray) -> np.ndarray:
+def attention_rollout(weights: np.ndarray, grid: tuple[int, int] | None = None) -> np.ndarray:
     """Return how much of each place of the picture has reached the answer through all blocks.
 
     A~ = 1/2 A + 1/2 I, averaged over heads; rollout = A~_L ... A~_1                       (1)
 
     Args:
         weights: as `attention_maps` returns them.
+        grid: rows and columns of the patches; None for those of a square image.
 
     Returns:
         heat from 0 to 1, float32 (B, rows, columns), of the class token or, without one, of the mean over all tokens.
+
+    Raises:
+        CanonError: (a ValueError) for tokens that do not fill the grid, or a square, with or without a class token.
 
     Reference:
         Abnar, Zuidema, 2020, "Quantifying Attention Flow in Transformers", section 3, equation 1, arXiv:2005.00928.
     """
     tokens = weights.shape[-1]
+    rows, columns = token_grid(tokens, grid)
     reached = np.eye(tokens, dtype="float32")[None]
     for block in weights.mean(axis=2):
         reached = (0.5 * block + 0.5 * np.eye(tokens, dtype="float32")) @ reached
-    side = int(tokens**0.5)
-    has_class_token = side * side != tokens
+    has_class_token = rows * columns != tokens
     row = reached[:, 0] if has_class_token else reached.mean(axis=1)
-    heat = row[:, -side * side :].reshape(-1, side, side)
+    heat = row[:, -rows * columns :].reshape(-1, rows, columns)
     low, high = heat.min(axis=(1, 2), keepdims=True), heat.max(axis=(1, 2), keepdims=True)
     return (heat - low) / np.maximum(high - low, 1e-12)
 
@@ -209,6 +215,25 @@ def exposed(model: keras.Model, path: Sequence[keras.layers.Layer], tensors: Seq
         model, clone_function=lambda layer: layer, call_function=lambda layer, *arguments, **keywords: call(layer, arguments, keywords)
     )
     return keras.Model(copy.input, [*seen, copy.output])
+
+
+def _read_map(model: keras.Model, name: str | None) -> SpatialMap:
+    """Return the map of a layer, or the last one from which every position reaches the answer.
+
+    Behind the last block of a Vision Transformer with a class token all other tokens are dropped, and their gradient is 0.
+    """
+    spot = last_spatial_map(model, name)
+    path, blocks = _encoder_blocks(model, ())
+    layers = (path[-1] if path else model).layers
+    if spot.path != path or not blocks or not any(isinstance(layer, FirstStep) for layer in layers):
+        return spot
+    last = blocks[-1]
+    if name is None:
+        return replace(spot, layer=last.name, tensor=last.input)
+    names = [layer.name for layer in layers]
+    if names.index(spot.layer) >= names.index(last.name):
+        raise CanonError(f"From {last.name!r} on only the class token of {model.name!r} is read: name a layer before it.")
+    return spot
 
 
 def _encoder_blocks(model: keras.Model, path: tuple[keras.layers.Layer, ...]) -> tuple[tuple[keras.layers.Layer, ...], list[Any]]:

@@ -94,43 +94,46 @@ def adapt_input_channels(kernel: np.ndarray, channels: int) -> np.ndarray:
     return (repeated * (given / channels)).astype(kernel.dtype)
 
 
-def resample_positions(table: np.ndarray, length: int, grid: tuple[int, int] | None = None) -> np.ndarray:
+def resample_positions(
+    table: np.ndarray, length: int, grid: tuple[int, int] | None = None, given: tuple[int, int] | None = None
+) -> np.ndarray:
     """Resample a learned position table for another image size.
 
-    The given table is one of square images. A class position before the grid is recognised by the lengths: the given one less one
-    is a square, and so is the wanted one, or it is the wanted grid and one more. It is kept bit for bit, and the grid is resampled
-    bicubically.
+    A class position before the grid is recognised by the lengths: each is that of its grid, or each is that and one more. It is kept
+    bit for bit, and the grid is resampled bicubically.
 
     Args:
         table: (positions, width).
         length: wanted number of positions.
         grid: wanted rows and columns; None for a square.
+        given: rows and columns of the given table; None for a square, or for the wanted ones where the length is the same.
 
     Returns:
-        the table (length, width); the same array when the length is the same.
+        the table (length, width); the same array when nothing is to be changed.
 
     Raises:
         ValueError: when the two lengths are not both those of a grid, or both of a grid plus a class position.
     """
-    if table.shape[0] == length:
+    if table.shape[0] == length and given in (None, grid):
         return table
     for extra in (1, 0):
-        side = round((table.shape[0] - extra) ** 0.5)
-        rows, columns = grid or (round((length - extra) ** 0.5),) * 2
-        if side * side + extra == table.shape[0] and rows * columns + extra == length:
-            return np.concatenate([table[:extra], _resample_grid(table[extra:], side, rows, columns)])
+        source = given or (round((table.shape[0] - extra) ** 0.5),) * 2
+        wanted = grid or (round((length - extra) ** 0.5),) * 2
+        if source[0] * source[1] + extra == table.shape[0] and wanted[0] * wanted[1] + extra == length:
+            return np.concatenate([table[:extra], _resample_grid(table[extra:], source, wanted)])
     raise ValueError(
         f"a position table of length {table.shape[0]} cannot be resampled to {length}: both must be a grid of patches, or both "
         "a grid and a class position"
     )
 
 
-def _resample_grid(table: np.ndarray, side: int, rows: int, columns: int) -> np.ndarray:
+def _resample_grid(table: np.ndarray, source: tuple[int, int], wanted: tuple[int, int]) -> np.ndarray:
     import tensorflow as tf
 
-    image = table.reshape(1, side, side, table.shape[-1]).astype("float32")
-    resized = tf.image.resize(image, (rows, columns), method="bicubic", antialias=min(rows, columns) < side).numpy()
-    return resized.reshape(rows * columns, table.shape[-1]).astype(table.dtype)
+    image = table.reshape(1, *source, table.shape[-1]).astype("float32")
+    smaller = wanted[0] < source[0] or wanted[1] < source[1]
+    resized = tf.image.resize(image, wanted, method="bicubic", antialias=smaller).numpy()
+    return resized.reshape(-1, table.shape[-1]).astype(table.dtype)
 
 
 def recurrent_array(name: str) -> str:

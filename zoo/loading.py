@@ -49,7 +49,7 @@ def load_weights(model: Model, source, format: Format = "auto", strict: bool = T
     read = read_source(source, model)
     if read.variant and read.variant != model.record.variant:
         raise CanonError(f"Weights of {read.variant!r} are not weights of {model.record.variant!r}: create that variant instead.")
-    placement = Placement(model, read.arrays, skip_head)
+    placement = Placement(model, read.arrays, skip_head, read.record and read.record.input_shape)
     chosen = _choose_format(model, read.arrays, placement.targets, read.format if format == "auto" else format)
     if chosen == "canon":
         placement.take_canon()

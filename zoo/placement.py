@@ -1,11 +1,11 @@
 """What goes where when weights are loaded: matched, laid out and adapted first, assigned last."""
 
+import math
 from collections.abc import Mapping
 
 import keras
 import numpy as np
 
-from ..layers import PatchEmbedding
 from .conversion import CELLS, Conversion, Move, plan
 from .errors import CanonError
 from .layouts import (
@@ -18,6 +18,7 @@ from .layouts import (
 )
 from .load_report import LoadReport
 from .model import Model
+from .spatial_maps import patch_grid
 
 HEAD = "logits"
 
@@ -29,9 +30,12 @@ class Placement:
         model: the model to fill.
         arrays: the source, name -> array.
         skip_head: as for `zoo.load_weights`.
+        image_size: (height, width) that the source is for, where that is known.
     """
 
-    def __init__(self, model: Model, arrays: Mapping[str, np.ndarray], skip_head: bool | None):
+    def __init__(
+        self, model: Model, arrays: Mapping[str, np.ndarray], skip_head: bool | None, image_size: tuple[int | None, ...] | None = None
+    ):
         self.model, self.arrays, self.skip_head = model, arrays, skip_head
         self.targets = {weight.path: weight for weight in model.weights if "seed_generator" not in weight.path}
         self.values: dict[str, np.ndarray] = {}
@@ -43,7 +47,9 @@ class Placement:
         images = len(model.inputs) == 1 and len(model.inputs[0].shape) == 4
         kernels = [path for path in self.targets if path.endswith("kernel")] if images else []
         self.stem = kernels[0] if kernels else ""
-        self.has_grid = images
+        self.grid = patch_grid(model) if images else None
+        self.given_grid = self._patches(image_size)
+        self.is_foreign = False
 
     def forgiven(self, path: str) -> bool:
         """Say whether the variable at `path` may stay as it is in strict mode."""
@@ -60,6 +66,7 @@ class Placement:
 
     def take_converted(self, conversion: Conversion) -> None:
         """Match names by the rules of a conversion."""
+        self.is_foreign = True
         moves, unknown = plan(conversion, self.arrays, self.targets)
         self.unused += unknown
         for move in moves:
@@ -157,7 +164,7 @@ class Placement:
         if path in self.values:
             raise CanonError(f"Two arrays lead to {path}, the second is {name}: the source is not in the format asked for.")
         found = torch_to_keras(array, shape, path.split("/")[-1]) if layout == "torch" else _reshaped(array, shape)
-        if found is None:
+        if found is None or (self._is_positions(path, array) and self._grid_of(array, shape) not in (None, self.grid)):
             found = self._adapt(path, array, shape, layout)
             if found is None:
                 self.skipped.append((path, array.shape, shape))
@@ -171,21 +178,30 @@ class Placement:
             kernel = np.transpose(array, (*range(2, array.ndim), 1, 0)) if layout == "torch" else array
             if kernel.ndim == len(shape) > 2 and kernel.shape[:-2] == shape[:-2] and kernel.shape[-1] == shape[-1]:
                 return adapt_input_channels(kernel, shape[-2])
-        if self.has_grid and "position" in path and array.shape[-1] == shape[-1]:
+        if self._is_positions(path, array):
             table = array.reshape(-1, array.shape[-1])
             try:
-                return resample_positions(table, shape[-2], self._grid()).reshape(shape)
+                return resample_positions(table, shape[-2], self.grid, self._grid_of(table, shape)).reshape(shape)
             except ValueError as error:
                 raise CanonError(f"{path}: {error}.") from error
         return None
 
-    def _grid(self) -> tuple[int, int] | None:
-        """Return how many rows and columns of patches the model has, None when it does not cut patches."""
-        for layer in self.model.layers:
-            if isinstance(layer, PatchEmbedding):
-                (height, width), (rows, columns) = layer.input.shape[1:3], layer.patch_size
-                return height // rows, width // columns
-        return None
+    def _patches(self, image_size: tuple[int | None, ...] | None) -> tuple[int, int] | None:
+        """Return rows and columns of the patches of images of another size."""
+        if self.grid is None or not image_size or None in image_size[:2]:
+            return None
+        height, width = self.model.inputs[0].shape[1:3]
+        return image_size[0] * self.grid[0] // height, image_size[1] * self.grid[1] // width
+
+    def _grid_of(self, array: np.ndarray, shape: tuple[int, ...]) -> tuple[int, int] | None:
+        """Return rows and columns of a table of positions (..., T, width), None where they are not known: other frameworks' are square."""
+        length, (rows, columns) = array.shape[-2], self.grid or (0, 0)
+        side = math.isqrt(max(0, length - shape[-2] + rows * columns))
+        candidates = [self.given_grid, (side, side) if self.is_foreign else None]
+        return next((grid for grid in candidates if grid and grid[0] * grid[1] in (length, length - 1)), None)
+
+    def _is_positions(self, path: str, array: np.ndarray) -> bool:
+        return self.grid is not None and "position" in path and array.shape[-1:] == tuple(self.targets[path].shape)[-1:]
 
     def _carry_epsilon(self, epsilon: float) -> None:
         for layer in self.model._flatten_layers():

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from keras_canon import zoo
 from keras_canon.cli.main import app
 from keras_canon.zoo.explain_pictures import as_seen, draw_explanations
-from keras_canon.zoo.spatial_maps import last_spatial_map
+from keras_canon.zoo.spatial_maps import last_spatial_map, patch_grid
 
 VIT = {"patch_size": 8, "model_dim": 16, "depth": 2, "num_heads": 2, "feedforward_dim": 32}
 
@@ -126,6 +126,30 @@ def test_attention_of_a_vision_transformer(pool):
     heat = zoo.attention_rollout(weights)
     assert heat.shape == (2, 4, 4)
     assert (heat.min(), heat.max()) == (0.0, 1.0)
+
+
+@pytest.mark.parametrize("pool", ["token", "average"])
+@pytest.mark.parametrize("wrap", [lambda model: model, nested], ids=["flat", "nested"])
+def test_a_vision_transformer_of_oblong_images(pool, wrap):
+    model = zoo.create("vit_tiny_16", input_shape=(32, 64, 3), num_classes=3, overrides={**VIT, "pool": pool})
+    images = np.random.default_rng(1).normal(size=(1, 32, 64, 3)).astype("float32")
+    assert last_spatial_map(wrap(model)).grid == patch_grid(wrap(model)) == (4, 8)
+    heat = zoo.grad_cam(wrap(model), images)
+    assert heat.shape == (1, 32, 64)
+    assert heat.max() == pytest.approx(1.0)
+    weights = np.eye(32 + (pool == "token"))[None, None, None]
+    assert zoo.attention_rollout(weights, patch_grid(model)).shape == (1, 4, 8)
+    with pytest.raises(zoo.CanonError, match=f"{32 + (pool == 'token')} tokens are neither a square nor that and a class token"):
+        zoo.attention_rollout(weights)
+
+
+def test_grad_cam_of_a_class_token_looks_before_the_last_block():
+    model = zoo.create("vit_tiny_16", input_shape=(32, 32, 3), num_classes=3, overrides=VIT)
+    images = np.random.default_rng(1).normal(size=(1, 32, 32, 3)).astype("float32")
+    np.testing.assert_allclose(zoo.grad_cam(model, images), zoo.grad_cam(model, images, layer="encoder_block1"), atol=1e-6)
+    for behind in ("encoder_block2", "norm"):
+        with pytest.raises(zoo.CanonError, match=r"From 'encoder_block2' on only the class token of 'vit_tiny_16' is read"):
+            zoo.grad_cam(model, images, layer=behind)
 
 
 def test_rollout_by_hand():

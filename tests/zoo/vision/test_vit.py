@@ -187,6 +187,18 @@ def test_b18_rectangular_images_have_a_rectangular_grid():
     np.testing.assert_allclose(resampled[:, [0, -1]].mean((1,)), grid.mean(1), atol=0.05)
 
 
+def test_a_table_of_equal_length_for_another_grid_is_resampled():
+    """Sixteen places in a square are not sixteen places in two rows; a table of the same two rows is copied."""
+    source = small(64)
+    model, second = (zoo.create("vit_base_16", num_classes=3, input_shape=(32, 128, 3), overrides=SMALL) for _ in range(2))
+    assert zoo.load_weights(model, source).adapted == (("positions/embeddings", (17, 8), (17, 8)),)
+    np.testing.assert_allclose(table(model)[1:].mean(0), table(source)[1:].mean(0), atol=0.05)
+    assert not np.allclose(table(model), table(source))
+    assert zoo.load_weights(second, model).adapted == ()
+    assert zoo.load_weights(second, {weight.path: np.asarray(weight) for weight in model.weights}).adapted == ()
+    np.testing.assert_array_equal(table(second), table(model))
+
+
 @pytest.mark.parametrize(("theirs", "ours", "lengths"), [(SMALL, AVERAGE, (197, 576)), (AVERAGE, SMALL, (196, 577))])
 def test_b18_a_table_with_and_one_without_class_token_do_not_mix(theirs, ours, lengths):
     source, model = small(224, theirs), small(384, ours)
