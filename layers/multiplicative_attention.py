@@ -16,6 +16,8 @@ class MultiplicativeAttention(keras.layers.Layer):
     score(h_t, h_s) = h_t^T h_s (dot), h_t^T W_a h_s (general), v_a^T tanh(W_a [h_t; h_s]) (concat)        (8)
     a_t = softmax(W_a h_t)  (location)        (9)
 
+    Places of "location" count from the first real value, so that padding on either side changes nothing.
+
     Args:
         score: "dot", "general", "concat" or "location".
         units: width of the hidden layer of "concat".
@@ -79,11 +81,15 @@ class MultiplicativeAttention(keras.layers.Layer):
         if self.score == "location" and length is not None and length > self.max_length:
             raise ValueError(f"{length} values are more than max_length={self.max_length}.")
 
-    def _scores(self, query, values):
+    def _scores(self, query, values, mask):
         """Return the scores (B, T, S)."""
         if self.score == "location":
             self._check_length(values.shape[1])
-            return keras.ops.matmul(query, self.kernel)[..., : keras.ops.shape(values)[1]]
+            scores = keras.ops.matmul(query, self.kernel)  # (B, T, max_length)
+            if mask is None:
+                return scores[..., : keras.ops.shape(values)[1]]
+            places = keras.ops.maximum(keras.ops.cumsum(keras.ops.cast(mask, "int32"), axis=-1) - 1, 0)  # (B, 1, S)
+            return keras.ops.take_along_axis(scores, places, axis=-1)
         if self.score == "concat":
             # W_a [h_t; h_s] is the sum of two products, each taken once rather than for every pair.
             width = query.shape[-1]
@@ -94,7 +100,8 @@ class MultiplicativeAttention(keras.layers.Layer):
         return keras.ops.matmul(query, keras.ops.swapaxes(values, 1, 2))
 
     def call(self, query, values, values_mask=None):
-        weights = masked_softmax(self._scores(with_step_axis(query), values), values_mask_of(values_mask))
+        mask = values_mask_of(values_mask)
+        weights = masked_softmax(self._scores(with_step_axis(query), values, mask), mask)
         return context_of(query, weights, values)
 
     def compute_output_shape(self, query_shape, values_shape):

@@ -129,15 +129,15 @@ class _Writer:
         """Return what `Generator.write` takes: ids and their lengths, and what an encoder reads."""
         sources = None
         if self._translates:
-            sources, found = self._words.encode(texts, end=self._end)
-            found = found if self._end is None else found - 1
+            sources, read = self._words.encode(texts, end=self._end)
+            found = read if self._end is None else read - 1
             token_ids = tf.pad(tf.fill((tf.shape(texts)[0], 1), self._begin_id), [[0, 0], [0, 1]])
             lengths = tf.ones_like(found)
         else:
             token_ids, lengths = self._words.encode(texts, start=self._start)
-            found = lengths
+            found = read = lengths
             token_ids = _widened(token_ids, 2)
-        with tf.control_dependencies(_checks(found, self.generator.decoder.max_length, self.settings.max_new_tokens, self._translates)):
+        with tf.control_dependencies(_checks(found, read, self.generator.decoder, self.settings.max_new_tokens)):
             return tf.identity(token_ids), lengths, sources
 
     def generate(self, texts, seed=None):
@@ -193,11 +193,14 @@ def _named(loop: dict[str, Any]) -> dict[str, tf.Tensor]:
     return {f"{LOOP}{place:03}": tf.identity(tensor) for place, tensor in enumerate(tf.nest.flatten(loop))}
 
 
-def _checks(lengths, limit: int | None, new_tokens: int, translates: bool) -> list[Any]:
-    """Return the ops that refuse texts which `Generator` would refuse."""
-    what = "source" if translates else "prompt"
+def _checks(lengths, read, decoder: Any, new_tokens: int) -> list[Any]:
+    """Return the ops that refuse texts which `Generator` would refuse; `read` counts the end token too, `lengths` does not."""
+    what, limit = ("source", decoder.source_max_length) if decoder.has_encoder else ("prompt", decoder.max_length)
     checks = [tf.debugging.Assert(tf.reduce_all(lengths > 0), [f"A {what} is empty: write at least one character."])]
-    if limit is not None and not translates:
+    if limit is not None and decoder.has_encoder:
+        message = f"A source is too long: the model reads {limit} tokens at most."
+        checks.append(tf.debugging.Assert(tf.reduce_all(read <= limit), [message]))
+    elif limit is not None:
         message = f"A prompt is too long: the context has {limit} tokens, of which {new_tokens} are for the new ones."
         checks.append(tf.debugging.Assert(tf.reduce_all(lengths + new_tokens <= limit), [message]))
     return checks

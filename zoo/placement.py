@@ -188,10 +188,11 @@ class Placement:
 
     def _patches(self, image_size: tuple[int | None, ...] | None) -> tuple[int, int] | None:
         """Return rows and columns of the patches of images of another size."""
-        if self.grid is None or not image_size or None in image_size[:2]:
+        rows, columns = (image_size or (None, None))[:2]
+        if self.grid is None or not rows or not columns:
             return None
         height, width = self.model.inputs[0].shape[1:3]
-        return image_size[0] * self.grid[0] // height, image_size[1] * self.grid[1] // width
+        return rows * self.grid[0] // height, columns * self.grid[1] // width
 
     def _grid_of(self, array: np.ndarray, shape: tuple[int, ...]) -> tuple[int, int] | None:
         """Return rows and columns of a table of positions (..., T, width), None where they are not known: other frameworks' are square."""

@@ -36,8 +36,8 @@ def read_prompts(prompts: Any, decoder: Decoder | RecurrentDecoder, new_tokens: 
         new_tokens: ids that are to be written after each.
 
     Raises:
-        CanonError: for prompts of another form, none at all, an empty one, an id that is none of the vocabulary, or more ids than the
-            context has.
+        CanonError: for prompts of another form, none at all, an empty one, an id that is none of the vocabulary or padding, or more
+            ids than the context, or the encoder, has room for.
     """
     sources = None
     if decoder.has_encoder:
@@ -48,8 +48,9 @@ def read_prompts(prompts: Any, decoder: Decoder | RecurrentDecoder, new_tokens: 
     rows = _rows("prompt", prompts, decoder, decoder.vocabulary_size)
     if sources is not None and len(sources) != len(rows):
         raise CanonError(f"source_ids and target_ids must have as many rows, got {len(sources)} and {len(rows)}.")
-    if sources is not None and any((row == 0).any() for row in rows):
-        raise CanonError(f"target_ids hold the id 0, which is padding to {decoder.model.name!r}: leave it out.")
+    if (sources is not None or isinstance(decoder, RecurrentDecoder)) and any((row == 0).any() for row in rows):
+        what = "The prompt holds" if sources is None else "target_ids hold"
+        raise CanonError(f"{what} the id 0, which is padding to {decoder.model.name!r}: leave it out.")
     longest = max(map(len, rows))
     limit = decoder.max_length
     if limit is not None and longest + new_tokens > limit:
@@ -60,11 +61,19 @@ def read_prompts(prompts: Any, decoder: Decoder | RecurrentDecoder, new_tokens: 
     width = -(-longest // _BUCKET) * _BUCKET
     if limit is not None:  # the filling is not read, but its slots of the cache must have positions
         width = min(width, limit - new_tokens)
-    return Prompts(_filled(rows, width), tf.constant([len(row) for row in rows], tf.int32), _sources(sources))
+    return Prompts(_filled(rows, width), tf.constant([len(row) for row in rows], tf.int32), _sources(sources, decoder))
 
 
-def _sources(rows: list[np.ndarray] | None) -> tf.Tensor | None:
-    return None if rows is None else _filled(rows, -(-max(map(len, rows)) // _BUCKET) * _BUCKET)
+def _sources(rows: list[np.ndarray] | None, decoder: Decoder | RecurrentDecoder) -> tf.Tensor | None:
+    if rows is None:
+        return None
+    longest = max(map(len, rows))
+    width, limit = -(-longest // _BUCKET) * _BUCKET, decoder.source_max_length
+    if limit is not None:
+        if longest > limit:
+            raise CanonError(f"A source of {longest} ids is more than {decoder.model.name!r} can read, {limit}: shorten it.")
+        width = min(width, limit)
+    return _filled(rows, width)
 
 
 def _filled(rows: list[np.ndarray], width: int) -> tf.Tensor:

@@ -39,6 +39,18 @@ def test_values_are_equations_7_to_9(options, mask):
     np.testing.assert_allclose(layer(QUERY[:, 2], VALUES, values_mask=mask)[0], context[:, 2], atol=1e-6)
 
 
+def test_places_of_location_count_real_values_alone():
+    layer = MultiplicativeAttention("location", max_length=8)
+    wanted, weights = layer(QUERY, VALUES[:, :3])
+    for before, after in ((0, 3), (2, 0), (1, 1)):
+        padded = np.pad(VALUES[:, :3], [(0, 0), (before, after), (0, 0)], constant_values=7.0)
+        mask = np.repeat([[False] * before + [True] * 3 + [False] * after], 2, axis=0)
+
+        context, found = layer(QUERY, padded, values_mask=mask)
+        np.testing.assert_allclose(context, wanted, atol=1e-6)
+        np.testing.assert_allclose(found[..., before : before + 3], weights, atol=1e-6)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

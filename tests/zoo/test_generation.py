@@ -172,6 +172,29 @@ def test_bad_prompts(prompts, message, models):
         zoo.generate(models["gpt2_tiny"], prompts, Generation(max_new_tokens=NEW))
 
 
+TRANSLATORS = {
+    "seq2seq_luong_location": {"source_vocabulary_size": 31, "target_vocabulary_size": 31, "embedding_dim": 4, "units": [5]},
+    "transformer_tiny_learned": {**TRANSFORMER, "positions": 50},
+}
+
+
+@pytest.mark.parametrize("name", TRANSLATORS)
+def test_sources_up_to_the_last_place(name):
+    options = {"max_length": 50} if name.startswith("seq2seq") else {}
+    model = zoo.create(name, overrides={**TRANSLATORS[name], **options})
+    for length in (49, 50):
+        assert zoo.generate(model, {"source_ids": [[3] * length], "target_ids": [[1]]}, Generation(max_new_tokens=1))
+    with pytest.raises(zoo.CanonError, match=f"A source of 51 ids is more than '{name}' can read, 50"):
+        zoo.generate(model, {"source_ids": [[3] * 51], "target_ids": [[1]]}, Generation(max_new_tokens=1))
+
+
+def test_the_id_0_is_no_prompt_of_a_recurrent_writer():
+    model = zoo.create("char_rnn_lstm", overrides={"units": [5], "vocabulary_size": 11, "embedding_dim": 4})
+    for prompt in ([0], [5, 6, 0]):
+        with pytest.raises(zoo.CanonError, match="The prompt holds the id 0, which is padding to 'char_rnn_lstm'"):
+            zoo.generate(model, [[1], prompt])
+
+
 def test_bad_sources(models):
     model = models["transformer_tiny_rotary"]
     with pytest.raises(zoo.CanonError, match="must be a dict of source_ids and target_ids"):

@@ -4,6 +4,7 @@ from typing import Any
 
 import keras
 
+from ...layers import MultiplicativeAttention
 from ..errors import CanonError
 from ..model import Model
 from ..stepping import encoder_model, step_model
@@ -23,6 +24,7 @@ class RecurrentDecoder:
         vocabulary_size: number of tokens that it writes.
         source_vocabulary_size: number of tokens that an encoder reads; 0 without one.
         max_length: None, as a recurrence has no end.
+        source_max_length: the longest source that the attention has places for, or None.
         has_encoder: whether `start` needs source ids.
 
     Raises:
@@ -37,6 +39,8 @@ class RecurrentDecoder:
         self.vocabulary_size: int = self._step.output["logits"].shape[-1]
         self.source_vocabulary_size: int = model.get_layer("source_embedding").vocabulary_size if self.has_encoder else 0
         self.max_length = None
+        places = [layer.max_length for layer in model.layers if isinstance(layer, MultiplicativeAttention) and layer.max_length]
+        self.source_max_length: int | None = min(places, default=None)
 
     def start(self, batch_size, max_length: int, source_ids=None) -> dict[str, Any]:
         """Return the states before the first step.

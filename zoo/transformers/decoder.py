@@ -34,6 +34,7 @@ class Decoder:
     Attributes:
         vocabulary_size: number of tokens.
         max_length: the context, or None where positions have no end.
+        source_max_length: the longest source, or None.
         has_encoder: whether `start` needs source ids.
 
     Raises:
@@ -56,8 +57,8 @@ class Decoder:
             last = [name for name in layers if name.startswith("encoder_block") or name == "encoder_norm"][-1]
             self._encoder = keras.Model(model.input["source_ids"], layers[last].output)
         self.vocabulary_size: int = self._tokens.vocabulary_size
-        table = self._positions
-        self.max_length: int | None = table.max_length if isinstance(table, LearnedPositionEmbedding) else None
+        self.max_length = _table_length(self._positions)
+        self.source_max_length = _table_length(layers.get("source_positions"))
 
     def start(self, batch_size, max_length: int, source_ids=None) -> DecoderState:
         """Return the state before the first step, with room for `max_length` steps of each row.
@@ -102,3 +103,8 @@ class Decoder:
     def logits(self, hidden):
         """Return the logits (..., vocabulary_size) of outputs (..., width)."""
         return self._tokens(hidden, reverse=True)
+
+
+def _table_length(layer: keras.layers.Layer | None) -> int | None:
+    """Return how many positions a layer has a table for; None where they have no end."""
+    return layer.max_length if isinstance(layer, LearnedPositionEmbedding) else None
