@@ -25,6 +25,12 @@ def _unshared(value) -> Any:
     return type(value)(map(_unshared, value)) if isinstance(value, list | tuple) else value
 
 
+def next_mask(layer, mask):
+    """Return the mask of what a recurrent layer gives: one that goes backwards lists its steps from the last to the first."""
+    turned = mask is not None and getattr(layer, "return_sequences", False) and getattr(layer, "go_backwards", False)
+    return keras.ops.flip(mask, axis=1) if turned else mask
+
+
 def layer_from_record(record: dict, changes: dict):
     """Return a layer made from a record, with those of `changes` that are arguments of it."""
     config = {**record["config"], **{name: value for name, value in changes.items() if name in record["config"]}}

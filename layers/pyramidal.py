@@ -3,7 +3,7 @@
 import keras
 
 from . import arguments
-from .layer_copy import layer_from_record, layer_record, sequence_shape
+from .layer_copy import layer_from_record, layer_record, next_mask, sequence_shape
 
 
 @keras.saving.register_keras_serializable(package="keras_canon")
@@ -74,6 +74,7 @@ class PyramidalRNN(keras.layers.Layer):
                 sequences = keras.ops.where(mask[:, :, None], sequences, keras.ops.zeros_like(sequences))
                 mask = keras.ops.any(self._pair(mask[:, :, None]), axis=-1)
             sequences = layer(self._pair(sequences), mask=mask, training=training)
+            mask = next_mask(layer, mask)
         return sequences
 
     def _pair(self, sequences):
@@ -86,10 +87,10 @@ class PyramidalRNN(keras.layers.Layer):
     def compute_mask(self, sequences, mask=None):
         if mask is None or not getattr(self.layers[-1], "return_sequences", False):
             return None
-        mask = keras.ops.cast(mask, "bool")[:, :, None]
-        for _ in self.layers:
-            mask = keras.ops.any(self._pair(mask), axis=-1, keepdims=True)
-        return mask[:, :, 0]
+        mask = keras.ops.cast(mask, "bool")
+        for layer in self.layers:
+            mask = next_mask(layer, keras.ops.any(self._pair(mask[:, :, None]), axis=-1))
+        return mask
 
     def compute_output_shape(self, sequences_shape):
         shape = tuple(sequences_shape)

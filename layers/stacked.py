@@ -3,7 +3,7 @@
 import keras
 
 from . import arguments
-from .layer_copy import layer_from_record, layer_record, sequence_shape
+from .layer_copy import layer_from_record, layer_record, next_mask, sequence_shape
 
 
 @keras.saving.register_keras_serializable(package="keras_canon")
@@ -110,12 +110,15 @@ class StackedRNN(keras.layers.Layer):
             if index and self.dropouts:
                 outputs = self.dropouts[index - 1](outputs, training=training)
             outputs = layer(outputs, initial_state=initial, mask=mask, training=training)
+            mask = next_mask(layer, mask)
             if self.return_state:
                 outputs, *state = outputs
                 final += state
         return (outputs, *final) if self.return_state else outputs
 
     def compute_mask(self, sequences, mask=None):
+        for layer in self.layers:
+            mask = next_mask(layer, mask)
         top = mask if getattr(self.layers[-1], "return_sequences", False) else None
         return [top, *(None for states in self._states(tuple(sequences.shape)) for _ in states)] if self.return_state else top
 

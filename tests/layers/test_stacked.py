@@ -55,6 +55,18 @@ def test_stateful_layers_are_reset_together():
     np.testing.assert_array_equal(stack(sequence()), first)
 
 
+def test_the_mask_turns_with_a_layer_that_goes_backwards():
+    lower, upper = GRU(5, return_sequences=True, go_backwards=True), GRU(3, return_sequences=True)
+    layer = StackedRNN([lower, upper])
+    padded = sequence(2, 6).copy()
+    wanted = layer(padded[:, :4]).numpy()
+    padded[:, 4:] = 9.0
+    mask = np.repeat([[True] * 4 + [False] * 2], 2, axis=0)
+    turned = layer.compute_mask(padded, mask)
+    np.testing.assert_array_equal(turned, mask[:, ::-1])
+    np.testing.assert_allclose(layer(padded, mask=mask).numpy()[:, 2:], wanted, atol=1e-6)
+
+
 @pytest.mark.parametrize(
     ("init", "message"),
     [
