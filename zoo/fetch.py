@@ -52,16 +52,29 @@ def fetch(record: WeightsRecord, variant: str) -> Path:
 
     Raises:
         CanonError: when the file cannot be fetched, is cut short, or has another hash; what was fetched is then removed, so that
-            trying again starts afresh.
+            trying again starts afresh. A file that was put there by hand stays until the right one has come.
     """
     if record.url.startswith(PACKAGE):
         return _shipped(record, variant)
     kept = cached_path(record.url)
+    wrong = None
     if kept.is_file():
-        if _fault(kept, kept, record) is None:
+        wrong = _fault(kept, kept, record)
+        if wrong is None:
             _note_unverified(kept, kept, record, variant)
             return kept
-        kept.unlink()
+    try:
+        path = _fetched(record, variant, kept)
+    except CanonError as error:
+        if wrong is None:
+            raise
+        raise CanonError(f"The file at {str(kept)!r} {wrong}, and no other could be fetched: {error}") from error
+    _note_unverified(path, kept, record, variant)
+    return path
+
+
+def _fetched(record: WeightsRecord, variant: str, kept: Path) -> Path:
+    """Return the file from its address, which takes the place of one that is kept and wrong."""
     if record.url.startswith(HUB) and importlib.util.find_spec("huggingface_hub") is not None:
         path = _from_hub(record, variant)
         fault = _fault(path, kept, record)
@@ -72,7 +85,6 @@ def fetch(record: WeightsRecord, variant: str) -> Path:
         path, fault = kept, _download(record, variant, kept)
     if fault is not None:
         raise CanonError(f"The file of the weights {record.tag!r} of {variant!r} from {record.url} {fault}: it was removed, so try again.")
-    _note_unverified(path, kept, record, variant)
     return path
 
 

@@ -2,6 +2,8 @@
 
 import dataclasses
 import re
+import zipfile
+import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,8 @@ from .initializers import FanInNormal
 from .records import ModelRecord, Preprocessing
 from .safetensors_file import write_safetensors
 
+# what reading a damaged archive raises
+_DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)
 VARIANT_ATTRIBUTE = "keras_canon_variant"  # of a .weights.h5 file
 
 
@@ -115,6 +119,11 @@ def load_model(path: str | Path) -> Model:
         return keras.saving.load_model(path)  # type: ignore[return-value]
     except CanonError:
         raise
+    except _DAMAGE as error:
+        reason = str(error).strip().splitlines()
+        raise CanonError(
+            f"{str(path)!r} could not be loaded, because the file is damaged: {reason[0] if reason else 'it is cut'}."
+        ) from error
     except (ValueError, TypeError, KeyError, OSError) as error:
         reason = _reason(error)
         raise CanonError(f"{str(path)!r} could not be loaded as a Keras model: {reason}") from error

@@ -9,6 +9,7 @@ import keras
 import numpy as np
 import pytest
 import requests
+import tensorflow as tf
 import typer
 from checks.serving import encode
 from typer.testing import CliRunner
@@ -18,7 +19,7 @@ from keras_canon.cli.export import export
 from keras_canon.layers import ctc_greedy_decode
 from keras_canon.serving import Text
 from keras_canon.serving.streaming import Stream
-from keras_canon.serving.text_signatures import _written_lengths
+from keras_canon.serving.text_signatures import _Writer, _written_lengths
 from keras_canon.zoo import ByteTokenizer, CanonError, CharacterTokenizer, Generation, Generator
 from keras_canon.zoo.records import Preprocessing
 
@@ -185,6 +186,16 @@ def test_a_translator_reads_the_source(tmp_path):
     found = serving.load(tmp_path / "model").predict(sources, "generate")
     prompts = {"source_ids": [words.encode(text, end="<end>") for text in sources], "target_ids": [[words.special_id("<start>")]] * 3}
     assert texts(found) == [words.decode(row) for row in zoo.generate(model, prompts, settings)]
+
+
+def test_a_source_longer_than_the_table_of_places_is_refused():
+    words = CharacterTokenizer("abcdefgh ")
+    size = words.vocabulary_size
+    sizes = {"source_vocabulary_size": size, "target_vocabulary_size": size, "embedding_dim": 4, "units": (5,), "max_length": 8}
+    writer = _Writer(zoo.create("seq2seq_luong_location", overrides=sizes), Text(words))
+    assert writer.read(["abcdefg"])[2].shape == (1, 8)  # with the end token
+    with pytest.raises(tf.errors.InvalidArgumentError, match="A source is too long: the model reads 8 tokens at most"):
+        writer.read(["abcdefgh"])
 
 
 @pytest.mark.slow

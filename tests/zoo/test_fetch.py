@@ -97,6 +97,19 @@ def test_a_local_address(tmp_path, home):
     assert fetch(record((tmp_path / "file.bin").as_uri()), "some_model") == home / "file.bin"
 
 
+def test_a_wrong_file_that_was_put_there_by_hand_stays_until_the_right_one_comes(tmp_path, home):
+    wanted = record((tmp_path / "file.bin").as_uri())
+    home.mkdir(parents=True)
+    (home / "file.bin").write_bytes(b"mine")
+    found = hashlib.sha256(b"mine").hexdigest()
+    with pytest.raises(zoo.CanonError, match=f"has sha256 {found}, expected {SHA256}, and no other could be fetched") as caught:
+        fetch(wanted, "some_model")
+    assert str(home / "file.bin") in str(caught.value)
+    assert (home / "file.bin").read_bytes() == b"mine"
+    (tmp_path / "file.bin").write_bytes(CONTENT)
+    assert fetch(wanted, "some_model").read_bytes() == CONTENT
+
+
 def test_a_wrong_file_is_refused_and_removed_and_the_next_try_works(server, home):
     wanted = record(f"{server.url}/file.bin")
     server.content = b"something else"

@@ -1,5 +1,7 @@
 """The registry: names, rows, overrides and what it says to wrong ones."""
 
+import zipfile
+
 import numpy as np
 import pytest
 
@@ -80,6 +82,22 @@ def test_load_model_refuses_what_is_no_model(tmp_path):
     (tmp_path / "broken.keras").write_bytes(b"PK damaged")
     with pytest.raises(zoo.CanonError, match="could not be loaded"):
         zoo.load_model(tmp_path / "broken.keras")
+
+
+def test_load_model_and_weights_refuse_a_damaged_file(tmp_path):
+    model = zoo.create("elman", num_classes=2, overrides={"units": 4})
+    model.save(tmp_path / "model.keras")
+    whole = (tmp_path / "model.keras").read_bytes()
+    with zipfile.ZipFile(tmp_path / "model.keras") as archive:
+        starts = [archive.getinfo(name).header_offset for name in ("config.json", "model.weights.h5")]
+    for place in (*starts, *(start + 200 for start in starts), len(whole) // 2, len(whole) - 22):
+        damaged = bytearray(whole)
+        damaged[place] ^= 0xFF
+        (tmp_path / "model.keras").write_bytes(damaged)
+        for load in (zoo.load_model, lambda path: zoo.load_weights(model, path)):
+            with pytest.raises(zoo.CanonError, match="could not be loaded") as caught:
+                load(tmp_path / "model.keras")
+            assert "\n" not in str(caught.value)
 
 
 def test_decode_names_the_best_classes():
