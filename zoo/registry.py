@@ -10,6 +10,7 @@ from .errors import CanonError, unknown_name
 from .families import rows
 from .fields import read_fields
 from .records import ModelInfo, ModelRecord, WeightsRecord
+from .sizes import check_sizes, checked_shape
 
 if TYPE_CHECKING:
     from .model import Model
@@ -93,9 +94,11 @@ def create(
     builder = _builder(row)
     config_class = get_type_hints(builder)["config"]
     overrides = {**(published.overrides if published else {}), **(overrides or {})}
-    config = read_fields(config_class, {**row.config, **overrides}, f"the overrides of {name!r}")
+    where = f"the overrides of {name!r}"
+    config = read_fields(config_class, {**row.config, **overrides}, where)
+    check_sizes(config, read_fields(config_class, row.config, where), where)
     own_shape = published.input_shape if published and published.input_shape else row.input_shape
-    shape = tuple(own_shape if input_shape is None else input_shape)
+    shape = checked_shape(own_shape if input_shape is None else input_shape)
     own_classes = row.num_classes if published is None or published.num_classes is None else published.num_classes
     classes = own_classes if num_classes is None else num_classes
     if isinstance(classes, bool) or not isinstance(classes, int) or classes < 0:

@@ -1,11 +1,14 @@
 """The registry: names, rows, overrides and what it says to wrong ones."""
 
 import zipfile
+from typing import get_type_hints
 
 import numpy as np
 import pytest
 
 from keras_canon import zoo
+from keras_canon.zoo import registry
+from keras_canon.zoo.fields import read_fields
 
 
 def test_oldest_paper_first():
@@ -44,12 +47,38 @@ def test_info_is_frozen_and_complete():
         (lambda: zoo.create("lenet5", num_classes=-1), r"num_classes must be an integer of at least 0, got -1"),
         (lambda: zoo.create("lenet5", num_classes=2.5), r"num_classes.*2\.5"),
         (lambda: zoo.create("lenet5", input_shape=(32, 32)), r"input_shape"),
+        (lambda: zoo.create("lenet5", input_shape=5), r"input_shape must be a tuple of integers of at least 1, .* got 5"),
+        (lambda: zoo.create("lenet5", input_shape=("a", 32, 3)), r"input_shape must be a tuple of .*got \('a', 32, 3\)"),
+        (lambda: zoo.create("lenet5", input_shape=(32, 32, 0)), r"input_shape must be a tuple of .*got \(32, 32, 0\)"),
+        (lambda: zoo.create("lenet5", input_shape=(32, True, 3)), r"input_shape must be a tuple of"),
+        (lambda: zoo.create("zfnet", overrides={"widths": [8, 8]}), r"widths in .*'zfnet' must be a list of 5, got 2"),
+        (lambda: zoo.create("alexnet", overrides={"widths": [8, 8]}), r"widths in .*'alexnet' must be a list of 5, got 2"),
+        (lambda: zoo.create("vgg11", overrides={"hidden_units": [8]}), r"hidden_units in .*'vgg11' must be a list of 2, got 1"),
+        (lambda: zoo.create("all_cnn_c", overrides={"widths": [8, 8]}), r"widths in .*'all_cnn_c' must be a list of 3, got 2"),
+        (lambda: zoo.create("mcdnn", overrides={"column": {"widths": []}}), r"widths in column in .* must hold at least one entry"),
+        (lambda: zoo.create("transformer_tiny", overrides={"depth": [0, 2]}), r"depth in .* integers of at least 1, got \(0, 2\)"),
+        (lambda: zoo.create("fitnet1", overrides={"widths": [[], [8]]}), r"widths in .* at least one entry in each list, got"),
     ],
 )
 def test_bad_names_and_values_are_one_sentence(call, message):
     with pytest.raises(zoo.CanonError, match=message) as caught:
         call()
     assert "\n" not in str(caught.value)
+
+
+# what a variant may have none of: id 0 or no vocabulary where floats are read, a seed, the middle flow of a small Xception
+NONE_IS_LEGAL = {"vocabulary_size", "embedding_dim", "seed", "middle_blocks"}
+
+
+def test_sizes_of_nothing_are_one_sentence_in_every_variant():
+    for name in zoo.list_models():
+        builder = registry._builder(zoo.info(name))
+        config = read_fields(get_type_hints(builder)["config"], zoo.info(name).config, name)
+        for key, value in vars(config).items():
+            wrong = {int: [-1] if key in NONE_IS_LEGAL and value in (0, 8) else [0, -1], tuple: [()]}.get(type(value), [])
+            for size in wrong:
+                with pytest.raises(zoo.CanonError, match=rf"^{key} in the overrides of '{name}' must [^\n]*\.$|^the overrides of [^\n]*$"):
+                    zoo.create(name, overrides={key: size})
 
 
 def test_created_model_carries_its_record(tmp_path):

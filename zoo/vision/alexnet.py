@@ -22,8 +22,8 @@ class AlexNetConfig:
         kernel_deviation: standard deviation of the normal distribution of the starting weights.
     """
 
-    widths: tuple[int, ...] = (96, 256, 384, 384, 256)
-    hidden_units: tuple[int, ...] = (4096, 4096)
+    widths: tuple[int, int, int, int, int] = (96, 256, 384, 384, 256)
+    hidden_units: tuple[int, int] = (4096, 4096)
     groups: int = 2
     dropout: float = 0.5
     kernel_deviation: float = 0.01

@@ -20,8 +20,8 @@ class AlexNetOneTowerConfig:
         dropout: rate before each hidden dense layer.
     """
 
-    widths: tuple[int, ...] = (64, 192, 384, 256, 256)
-    hidden_units: tuple[int, ...] = (4096, 4096)
+    widths: tuple[int, int, int, int, int] = (64, 192, 384, 256, 256)
+    hidden_units: tuple[int, int] = (4096, 4096)
     dropout: float = 0.5
 
 

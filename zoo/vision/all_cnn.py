@@ -18,7 +18,7 @@ class AllCNNConfig:
         dropout: rate behind each convolution that stands for a pooling.
     """
 
-    widths: tuple[int, ...] = (96, 192, 192)
+    widths: tuple[int, int, int] = (96, 192, 192)
     input_dropout: float = 0.2
     dropout: float = 0.5
 

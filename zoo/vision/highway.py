@@ -37,8 +37,8 @@ class HighwayDigitsConfig:
     """
 
     width: int = 32
-    layers_per_stage: tuple[int, ...] = (3, 3, 3)
-    dropout: tuple[float, ...] = (0.2, 0.3, 0.4, 0.5)
+    layers_per_stage: tuple[int, int, int] = (3, 3, 3)
+    dropout: tuple[float, float, float, float] = (0.2, 0.3, 0.4, 0.5)
     transform_bias: float = -1.0
 
 

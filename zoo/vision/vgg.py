@@ -24,7 +24,7 @@ class VGGConfig:
 
     convolutions_per_stage: tuple[int, ...] = (2, 2, 3, 3, 3)
     widths: tuple[int, ...] = (64, 128, 256, 512, 512)
-    hidden_units: tuple[int, ...] = (4096, 4096)
+    hidden_units: tuple[int, int] = (4096, 4096)
     normalization: str | None = None
     dropout: float = 0.5
 

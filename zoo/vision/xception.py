@@ -1,6 +1,6 @@
 """Xception: inception taken to the extreme, a residual network of depthwise separable convolutions."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import keras
@@ -25,7 +25,7 @@ class XceptionConfig:
 
     stem: tuple[int, int] = (32, 64)
     entry: tuple[int, int, int] = (128, 256, 728)
-    middle_blocks: int = 8
+    middle_blocks: int = field(default=8, metadata={"least": 0})
     exit: tuple[int, int, int] = (1024, 1536, 2048)
     dropout: float = 0.5
     momentum: float = 0.99

@@ -19,8 +19,8 @@ class ZFNetConfig:
         kernel_deviation: standard deviation of the normal distribution of the starting weights.
     """
 
-    widths: tuple[int, ...] = (96, 256, 384, 384, 256)
-    hidden_units: tuple[int, ...] = (4096, 4096)
+    widths: tuple[int, int, int, int, int] = (96, 256, 384, 384, 256)
+    hidden_units: tuple[int, int] = (4096, 4096)
     dropout: float = 0.5
     kernel_deviation: float = 0.01
 

@@ -98,8 +98,8 @@ def test_deepspeech2_halves_the_time():
     [
         ("elman", {"input_shape": (5,)}, "token ids need a vocabulary_size"),
         ("elman", {"input_shape": (5, None)}, "known features"),
-        ("elman", {"overrides": {"units": 0}}, "units must be"),
-        ("lstm_classifier", {"overrides": {"units": []}}, "at least one layer"),
+        ("elman", {"overrides": {"units": 0}}, "units in .* must be"),
+        ("lstm_classifier", {"overrides": {"units": []}}, "units in .* must hold at least one entry"),
         ("lstm_classifier", {"overrides": {"direction": "back"}}, "direction"),
         ("word2vec_skipgram", {"input_shape": (2,)}, "one word"),
         ("gated_convnet_14", {"overrides": {"blocks": [[5]], "vocabulary_size": 9, "embedding_dim": 2}}, "pairs of filters"),

@@ -55,5 +55,5 @@ def test_sizes():
     ):
         with pytest.raises(zoo.CanonError, match=f"{name}.*{message}"):
             zoo.create(name, input_shape=shape)
-    with pytest.raises(zoo.CanonError, match=r"highway.*depth must be at least 1, got 0"):
+    with pytest.raises(zoo.CanonError, match=r"depth in the overrides of 'highway' must be an integer of at least 1, got 0"):
         zoo.create("highway", overrides={"depth": 0})

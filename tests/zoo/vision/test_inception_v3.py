@@ -112,5 +112,5 @@ def test_any_size():
 
 @pytest.mark.parametrize("overrides", [{"last_modules": 0}, {"widths": []}])
 def test_stages_without_modules_are_refused(overrides):
-    with pytest.raises(zoo.CanonError, match=r"must (be at least 1|have 1 to 25 modules)"):
+    with pytest.raises(zoo.CanonError, match=r"must (be at least 1|hold at least one entry)"):
         zoo.create("inception_v3", overrides=overrides)

@@ -129,7 +129,7 @@ def test_an_input_smaller_than_the_strides_is_refused(shape):
     ("overrides", "message"),
     [
         ({"blocks_per_stage": [3, 4, 6]}, r"one value for each stage, got \(3, 4, 6\) and \(64, 128, 256, 512\)"),
-        ({"blocks_per_stage": [3, 0, 6, 3]}, r"blocks_per_stage must be integers of at least 1, got \(3, 0, 6, 3\)"),
+        ({"blocks_per_stage": [3, 0, 6, 3]}, r"blocks_per_stage in .* must hold integers of at least 1, got \(3, 0, 6, 3\)"),
         ({"shortcut_option": "D"}, "shortcut_option.*must be one of 'A', 'B', 'C', got 'D'"),
         ({"stochastic_depth": 1.5}, "stochastic_depth must be"),
     ],

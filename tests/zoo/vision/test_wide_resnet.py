@@ -60,7 +60,7 @@ def test_only_the_3x3_convolutions_are_wider(name):
     [
         ("wide_resnet28_10", {"depth": 30}, r"depth must be 6 n \+ 4 with n of at least 1, such as 16, 22, 28, 40, got 30"),
         ("wide_resnet28_10", {"depth": 4}, "depth must be 6 n"),
-        ("wide_resnet28_10", {"widen_factor": 0}, "widen_factor must be at least 1, got 0"),
+        ("wide_resnet28_10", {"widen_factor": 0}, "widen_factor in .* must be an integer of at least 1, got 0"),
         ("wide_resnet50_2", {"widths": [64]}, "one value for each stage"),
     ],
 )
