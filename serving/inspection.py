@@ -173,9 +173,13 @@ def _unsafe_ops(graph: meta_graph_pb2.MetaGraphDef) -> set[str]:
 
 
 def _saver_functions(graph: meta_graph_pb2.MetaGraphDef) -> set[str]:
-    """Return the functions that only the nodes of the saver call: TensorFlow runs them on the folder's own variables."""
-    ends = {graph.saver_def.save_tensor_name.split(":")[0], graph.saver_def.restore_op_name}
-    callers: dict[str, set[str]] = {}
+    """Return the functions that only the nodes of the saver call: TensorFlow runs them on the folder's own variables.
+
+    Which nodes are the saver's is said by the file itself, so a node that an answer needs is none, whatever it is called, and
+    neither is a function that a loaded object calls by name.
+    """
+    ends = {graph.saver_def.save_tensor_name.split(":")[0], graph.saver_def.restore_op_name} - _needed_by_answers(graph)
+    callers: dict[str, set[str]] = {name: {"an object"} for name in graph.object_graph_def.concrete_functions}
     for function in graph.graph_def.library.function:
         for node in function.node_def:
             for name in _called(node):
@@ -186,7 +190,26 @@ def _saver_functions(graph: meta_graph_pb2.MetaGraphDef) -> set[str]:
     return {name for name, found in callers.items() if found <= ends}
 
 
+def _needed_by_answers(graph: meta_graph_pb2.MetaGraphDef) -> set[str]:
+    """Return the nodes that some output of a signature depends on."""
+    inputs = {node.name: [_node_name(tensor) for tensor in node.input] for node in graph.graph_def.node}
+    waiting = [_node_name(info.name) for signature in graph.signature_def.values() for info in signature.outputs.values()]
+    found: set[str] = set()
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            waiting.extend(inputs.get(name, ()))
+    return found
+
+
+def _node_name(tensor: str) -> str:
+    return tensor.removeprefix("^").split(":")[0]
+
+
 def _called(node) -> Iterable[str]:
+    # a function may also be called as if it were an op
+    yield node.op
     for value in node.attr.values():
         if value.HasField("func"):
             yield value.func.name

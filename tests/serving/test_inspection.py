@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from checks.serving import small_classifier
+from tensorflow.core.protobuf import saved_model_pb2
 
 from keras_canon import serving
 from keras_canon.serving.inspection import read_saved_model
@@ -68,6 +69,35 @@ def test_an_unsafe_op_in_a_branch_of_a_loop_is_found(tmp_path):
     assert read_saved_model(foreign(tmp_path / "hidden", body, tf.TensorSpec((), "string", name="x"))).unsafe_ops == ("ReadFile",)
 
 
+@pytest.mark.parametrize("way", ["object", "answer", "behind", "as an op"])
+def test_a_file_that_calls_its_answer_the_saver_is_refused(way, tmp_path):
+    folder = foreign(tmp_path / "posing", UNSAFE["SaveV2"], tf.TensorSpec((), "string", name="x"))
+    path = folder / "saved_model.pb"
+    saved = saved_model_pb2.SavedModel.FromString(path.read_bytes())
+    (graph,) = saved.meta_graphs
+    functions = {function.signature.name: function for function in graph.graph_def.library.function}
+    name = next(name for name in functions if "signature_wrapper" in name)
+    wrapper = functions[name]
+    call = next(node for node in graph.graph_def.node if any(value.func.name == name for value in node.attr.values()))
+    body = next(function for key, function in functions.items() if key != name and any(n.op == "SaveV2" for n in function.node_def))
+    wrapper.node_def.extend(body.node_def)
+    del body.node_def[:]
+    graph.saver_def.restore_op_name = call.name
+    if way != "object":
+        graph.object_graph_def.concrete_functions.clear()
+    if way == "behind":
+        for info in graph.signature_def["serving_default"].outputs.values():
+            info.name = "answer:0"
+        graph.graph_def.node.add(name="answer", op="Identity", input=[f"{call.name}:0"])
+    if way == "as an op":
+        graph.saver_def.restore_op_name = graph.graph_def.node.add(name="posing", op="NoOp").name
+        graph.graph_def.node[-1].attr["f"].func.name = name
+        call.attr.clear()
+        call.op = name
+    path.write_bytes(saved.SerializeToString())
+    assert "SaveV2" in read_saved_model(folder).unsafe_ops
+
+
 def test_what_is_no_saved_model_is_one_sentence(tmp_path, models):
     (tmp_path / "empty").mkdir()
     for name, content in (("random", b"\xff\x00" * 50), ("nothing", b"")):
@@ -81,8 +111,6 @@ def test_what_is_no_saved_model_is_one_sentence(tmp_path, models):
 
 
 def test_an_asset_outside_the_folder_is_refused(tmp_path, models):
-    from tensorflow.core.protobuf import saved_model_pb2
-
     shutil.copytree(models / "lenet5" / "1", tmp_path / "copy")
     path = tmp_path / "copy" / "saved_model.pb"
     (tmp_path / "copy" / "manifest.json").unlink()
