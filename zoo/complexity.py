@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from string import ascii_uppercase
 from typing import Any
 
 import keras
@@ -155,9 +156,17 @@ def _count_product(operation: tf.Operation) -> int:
     output = math.prod(_shape(operation.outputs[0]))
     left, right = (_shape(tensor) for tensor in operation.inputs[:2])
     if operation.type == "Einsum":
-        left_axes, rest = operation.get_attr("equation").decode().split("->")[0].split(",")
-        result = operation.get_attr("equation").decode().split("->")[1]
+        terms, result = operation.get_attr("equation").decode().split("->")
+        left_axes, rest = (_spelled(term, len(shape)) for term, shape in zip(terms.split(","), (left, right), strict=True))
+        result = _spelled(result, len(operation.outputs[0].shape))
         sizes = dict(zip(left_axes, left, strict=True)) | dict(zip(rest, right, strict=True))
         return output * math.prod(size for axis, size in sizes.items() if axis not in result)
     transposed = operation.get_attr("transpose_a" if operation.type == "MatMul" else "adj_x")
     return output * (left[-2] if transposed else left[-1])
+
+
+def _spelled(axes: str, rank: int) -> str:
+    """Return the axes of one term of an equation with capital letters in place of an ellipsis, the last one Z; Keras writes small ones."""
+    before, ellipsis, after = axes.partition("...")
+    hidden = rank - len(before) - len(after) if ellipsis else 0
+    return before + ascii_uppercase[len(ascii_uppercase) - hidden :] + after

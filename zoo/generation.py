@@ -4,14 +4,15 @@ A prompt is read in one pass but for its last id; the loop then reads one id for
 cache has room for prompt and new ids, and prompts are filled up to one of few widths, so that few shapes are ever compiled.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
 import tensorflow as tf
 
-from .beams import beam_search
+from .beams import LENGTH_PENALTIES, beam_search
 from .errors import CanonError
 from .model import Model
 from .prompts import Prompts, read_prompts
@@ -56,6 +57,8 @@ class Generation:
             raise CanonError(f"temperature must be at least 0, where 0 is greedy, got {self.temperature!r}.")
         if not self.temperature and (self.top_k is not None or self.top_p is not None):
             raise CanonError("top_k and top_p narrow a draw, and temperature=0 takes the likeliest id: give a temperature above 0.")
+        if self.length_penalty not in LENGTH_PENALTIES:
+            raise CanonError(f"length_penalty must be one of {', '.join(map(repr, LENGTH_PENALTIES))}, got {self.length_penalty!r}.")
         if self.beam_width > 1 and (self.temperature or self.repetition_penalty != 1.0 or len(self.stop_ids) > 1):
             raise CanonError("A beam search takes no temperature, no repetition_penalty and at most one stop id.")
 
@@ -239,7 +242,7 @@ def generate(model: Model, prompts, settings: Generation | None = None, *, seed:
 
 
 def _seed(seed: int | Sequence[int]) -> tf.Tensor:
-    pair = (seed, 0) if isinstance(seed, int) else tuple(seed)
-    if len(pair) != 2:
+    pair = (seed, 0) if isinstance(seed, Integral) else tuple(seed) if isinstance(seed, Iterable) else ()
+    if len(pair) != 2 or not all(isinstance(part, Integral) for part in pair):
         raise CanonError(f"seed must be an integer or two integers, got {seed!r}.")
     return tf.constant(pair, tf.int32)

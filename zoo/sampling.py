@@ -78,12 +78,19 @@ def repetition_penalty(logits, ids, factor, mask=None):
         Keskar et al., 2019, "CTRL: a conditional transformer language model", section 4.1, arXiv:1909.05858.
     """
     _number("repetition_penalty", factor, 0.0, float("inf"))
-    used = tf.one_hot(ids, logits.shape[-1], on_value=True, off_value=False)  # (B, T, V)
+    ids = tf.cast(ids, tf.int32)
+    vocabulary = logits.shape[-1]
+    counts = (ids >= 0) & (ids < vocabulary)
     if mask is not None:
-        used = used & tf.cast(mask, tf.bool)[:, :, None]
+        counts &= tf.cast(mask, tf.bool)
+    # (B, V + 1) rather than a row of V booleans for each id: those that do not count go to the last column, which is cut off
+    columns = tf.where(counts, ids, vocabulary)
+    rows = tf.broadcast_to(tf.range(tf.shape(ids)[0])[:, None], tf.shape(ids))
+    used = tf.scatter_nd(tf.stack([rows, columns], axis=-1), tf.ones_like(ids, tf.float32), tf.stack([tf.shape(ids)[0], vocabulary + 1]))
+    used = used[:, :vocabulary] > 0.0
     factor = tf.cast(factor, logits.dtype)
     lowered = tf.where(logits > 0, logits / factor, logits * factor)
-    return tf.where(tf.reduce_any(used, axis=1), lowered, logits)
+    return tf.where(used, lowered, logits)
 
 
 def sample(logits, seed):

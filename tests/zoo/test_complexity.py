@@ -67,3 +67,9 @@ def test_an_axis_without_a_length_is_an_error():
     sequences = keras.Input((None, 4))
     with pytest.raises(ValueError, match="name every axis"):
         zoo.multiply_adds(keras.Model(sequences, keras.layers.Dense(2)(sequences)))
+
+
+def test_a_product_over_any_leading_axes():
+    inputs = keras.Input((7, 5))
+    outputs = layers.DropConnectDense(3)(inputs)
+    assert zoo.multiply_adds(keras.Model(inputs, outputs)) == 7 * 5 * 3

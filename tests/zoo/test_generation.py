@@ -110,6 +110,10 @@ def test_draws_follow_the_seed(models):
     assert generator(PROMPTS, seed=1) == generator(PROMPTS, seed=1)
     assert generator(PROMPTS, seed=1) != generator(PROMPTS, seed=2)
     assert generator(PROMPTS, seed=(1, 100)) != generator(PROMPTS, seed=1)
+    assert generator(PROMPTS, seed=np.int64(1)) == generator(PROMPTS, seed=1)
+    for wrong in (1.5, (1, 2, 3), "seed", (1, "2")):
+        with pytest.raises(zoo.CanonError, match="seed must be an integer or two integers, got"):
+            generator(PROMPTS, seed=wrong)
 
 
 def test_a_narrow_draw_is_greedy(models):
@@ -212,6 +216,7 @@ def test_bad_sources(models):
         ({"temperature": -1.0}, r"temperature must be at least 0, where 0 is greedy, got -1.0"),
         ({"top_k": 3}, r"give a temperature above 0"),
         ({"beam_width": 2, "temperature": 1.0}, r"A beam search takes no temperature"),
+        ({"length_penalty": "x"}, r"length_penalty must be one of 'none', 'length', 'gnmt', got 'x'"),
     ],
 )
 def test_bad_settings(settings, message):

@@ -34,6 +34,19 @@ def test_repetition_penalty_lowers_what_was_said():
     np.testing.assert_allclose(sampling.repetition_penalty(logits, [[0, 1]], 2.0, mask=[[False, True]]), [[2.0, -4.0, 1.0]])
 
 
+def test_repetition_penalty_is_that_of_a_table_of_all_ids():
+    random = np.random.default_rng(0)
+    logits = tf.constant(random.normal(size=(3, 7)), tf.float32)
+    ids, mask = random.integers(-1, 7, (3, 5)), random.random((3, 5)) < 0.6
+    for given in (None, mask):
+        used = ((ids[..., None] == np.arange(7)) & (True if given is None else given[..., None])).any(axis=1)
+        wanted = np.where(used, np.where(logits > 0, logits / 1.3, logits * 1.3), logits)
+        np.testing.assert_allclose(sampling.repetition_penalty(logits, ids, 1.3, given), wanted, rtol=1e-6)
+    traced = tf.function(lambda ids: sampling.repetition_penalty(logits, ids, 1.3), input_signature=[tf.TensorSpec((None, None), tf.int64)])
+    tensors = [tensor for operation in traced.get_concrete_function().graph.get_operations() for tensor in operation.outputs]
+    assert not any(tensor.dtype == tf.bool and tensor.shape.rank == 3 for tensor in tensors), "a row of the vocabulary for each id"
+
+
 def test_a_seed_for_each_row_draws_what_the_row_draws_alone():
     logits = tf.constant(np.random.default_rng(0).normal(size=(3, 40)), tf.float32)
     found = sampling.sample(logits, tf.constant([[7, 8, 7], [0, 1, 2]]))
