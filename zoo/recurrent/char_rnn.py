@@ -37,8 +37,8 @@ def char_rnn(config: CharRNNConfig, *, input_shape: tuple[int | None, ...], num_
     Paper: Karpathy, Johnson, Fei-Fei, Visualizing and understanding recurrent networks, 2015, section 3 and table 1.
     https://arxiv.org/abs/1506.02078
 
-    **Differs from the paper:** characters are embedded rather than given one out of many. With `embedding_dim` at least the size of
-    the vocabulary the two can compute the same.
+    **Differs from the paper:** 1. Characters are embedded rather than given one out of many. With `embedding_dim` at least the size of
+    the vocabulary the two can compute the same. 2. Weights start as Keras starts them, not uniform from -0.08 to 0.08.
 
     The model starts every row from a zero state. To carry the state through a text (truncated back-propagation through time) or to
     write one character after the other, `zoo.step_model` gives the same layers with the states as inputs and outputs.

@@ -32,7 +32,8 @@ def identity_rnn(config: IdentityRNNConfig, *, input_shape: tuple[int | None, ..
     Paper: Le, Jaitly, Hinton, A simple way to initialize recurrent networks of rectified linear units, 2015, sections 3 and 4.
     https://arxiv.org/abs/1504.00941
 
-    **Differs from the paper:** nothing. Other weights start normal with a deviation of 0.001, as section 4 says.
+    **Differs from the paper:** 1. The weights of `logits` start as Keras starts them (Glorot's uniform). Section 4 starts all that are
+    not recurrent normal with a deviation of 0.001, as those from the input start here.
 
     Shape walk:
         sequences (B, T, features)

@@ -35,9 +35,11 @@ def seq2seq(config: Seq2SeqConfig, *, input_shape: tuple[int | None, ...], num_c
     Paper: Sutskever, Vinyals, Le, Sequence to sequence learning with neural networks, 2014, section 3.
     https://arxiv.org/abs/1409.3215
 
-    **Differs from the paper:** nothing. The source is given in its own order, and the model reverses it (section 3.3). The target is
-    given from its start token on, and the logits at each step are for the token after it (teacher forcing). To write a translation,
-    `zoo.encoder_model` and `zoo.step_model` give the two halves.
+    **Differs from the paper:** 1. Weights start as Keras starts them, not uniform from -0.08 to 0.08 (section 3.4).
+
+    The source is given in its own order, and the model reverses it (section 3.3). The target is given from its start token on, and the
+    logits at each step are for the token after it (teacher forcing). To write a translation, `zoo.encoder_model` and `zoo.step_model`
+    give the two halves.
 
     Shape walk:
         source_ids (B, S), source_embedding (B, S, embedding_dim)

@@ -39,7 +39,9 @@ def seq2seq_attention(config: BahdanauConfig, *, input_shape: tuple[int | None, 
     https://arxiv.org/abs/1409.0473
 
     **Differs from the paper:** 1. The encoder's reset gate acts after the recurrent product, which is the form that fast kernels
-    compute; the decoder's acts before it, as printed. 2. Layers have biases, which the paper leaves out of its formulas.
+    compute; the decoder's acts before it, as printed. 2. Layers have biases, which the paper leaves out of its formulas. 3. Weights start
+    as Keras starts them: orthogonal between steps as in section B.1, but all others uniform, not normal with deviations of
+    0.01 and, in the attention, 0.001 or 0.
 
     The attention is the third output of the layer `decoder`, and an output of `zoo.step_model`.
 

@@ -42,7 +42,7 @@ def seq2seq_luong(config: LuongConfig, *, input_shape: tuple[int | None, ...], n
     https://arxiv.org/abs/1508.04025
 
     **Differs from the paper:** 1. No input feeding (section 3.3), so all target steps look at the source at once. 2. The source is
-    read in its own order.
+    read in its own order. 3. Weights start as Keras starts them, not uniform from -0.1 to 0.1 (section 4.1).
 
     The attention is the second output of the layer `attention`, and an output of `zoo.step_model`.
 

@@ -27,8 +27,8 @@ def word2vec_skipgram(config: Word2VecConfig, *, input_shape: tuple[int | None, 
     Paper: Mikolov, Sutskever, Chen, Corrado, Dean, Distributed representations of words and phrases and their compositionality, 2013,
     sections 2 and 2.2. https://arxiv.org/abs/1310.4546
 
-    **Differs from the paper:** nothing. The vectors are the layer `embedding`, those that score are `candidates`. Training draws the
-    negative candidates and labels them 0, the true ones 1, under a logistic loss on the logits (equation 4).
+    **Differs from the paper:** nothing. The vectors are the layer `embedding`, those that score are `candidates`. Equation 4 is a
+    logistic loss on the logits, with label 1 for a true candidate and 0 for a drawn one; whoever trains it draws the candidates.
 
     Shape walk:
         token_ids     (B, 1)
