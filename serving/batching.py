@@ -158,6 +158,10 @@ class _ErrorsTo:
         return None
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> bool:
+        if isinstance(error, RequestError):
+            # what a client did wrong needs no trace, whose frames hold the request, and it them: a cycle that would wait for a search
+            error = error.with_traceback(None)
+            error.__cause__ = error.__context__ = None
         if error is not None:
             for job in self._jobs:
                 if not job.future.done():

@@ -11,6 +11,7 @@ import tensorflow as tf
 from ..zoo.errors import CanonError
 from .bundle import MANIFEST, Bundle, Manifest, Signature, read_bundle
 from .errors import RequestError, not_found
+from .image_check import ImageCheck
 from .inspection import check_safe, find_saved_model, foreign_bundle
 from .signatures import IMAGES_BYTES
 from .tensors import from_array
@@ -63,6 +64,7 @@ class Servable:
             reason = str(error).strip().splitlines()[0]
             raise CanonError(f"TensorFlow cannot load the SavedModel in {str(bundle.path)!r}: {reason}") from error
         self._labels = bundle.labels
+        self._ours, self._images = (bundle.path / MANIFEST).is_file(), ImageCheck()
 
     @property
     def bundle(self) -> Bundle:
@@ -118,6 +120,11 @@ class Servable:
 
     def run(self, signature: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Compute a signature on arrays that have its types and shapes already; safe from many threads at once."""
+        # what is foreign may decode in another way
+        if IMAGES_BYTES in arrays and self._ours:
+            bad = self._images.bad_before_use(arrays[IMAGES_BYTES])
+            if bad is not None:
+                raise _no_image(arrays[IMAGES_BYTES], bad)
         try:
             outputs = self._compute(signature, arrays)
         except tf.errors.InvalidArgumentError as error:
@@ -131,25 +138,22 @@ class Servable:
 
     def _refused(self, signature: str, arrays: Mapping[str, np.ndarray], message: str) -> RequestError:
         """Explain why TensorFlow could not compute; its own words are about nodes of the graph."""
-        specs = self.signatures[signature].inputs
-        if IMAGES_BYTES not in specs:
-            asserted = re.search(r"assertion failed: \[(.*?)\]", message)
-            if asserted:  # by a signature of ours, in words for its user
-                return RequestError(asserted[1])
-            shapes = ", ".join(f"{name!r} of shape {array.shape}" for name, array in arrays.items())
-            return RequestError(f"Signature {signature!r} cannot compute with {shapes}.")
-        name = next(iter(specs))
-        items = arrays[name]
-        index = next((i for i in range(len(items)) if not self._decodes(items[i : i + 1], name)), 0)
-        size = len(items[index]) if len(items) else 0
-        return RequestError(f"Input {name!r} must hold JPEG, PNG, GIF, BMP or WebP images, got {size} bytes that are none as item {index}.")
+        if IMAGES_BYTES in arrays and len(arrays[IMAGES_BYTES]):
+            bad = self._images.first_bad(arrays[IMAGES_BYTES])
+            if bad is not None:
+                return _no_image(arrays[IMAGES_BYTES], bad)
+        asserted = re.search(r"assertion failed: \[(.*?)\]", message)
+        if asserted:  # by a signature of ours, in words for its user
+            return RequestError(asserted[1])
+        shapes = ", ".join(f"{name!r} of shape {array.shape}" for name, array in arrays.items())
+        return RequestError(f"Signature {signature!r} cannot compute with {shapes}.")
 
-    def _decodes(self, item: np.ndarray, name: str) -> bool:
-        try:
-            self._compute("bytes", {name: item})
-        except tf.errors.InvalidArgumentError:
-            return False
-        return True
+
+def _no_image(images: np.ndarray, index: int) -> RequestError:
+    size = len(images[index])
+    return RequestError(
+        f"Input {IMAGES_BYTES!r} must hold JPEG, PNG, GIF, BMP or WebP images, got {size} bytes that are none as item {index}."
+    )
 
 
 def check_names(given: Mapping[str, Any], specs: Mapping[str, Any], signature: str) -> None:
