@@ -40,9 +40,9 @@ class Catalogue:
     Args:
         directory: a folder of models (NAME/VERSION/...), one model (its NAME/), or one version.
         load: starts to read, load and warm up a version folder; whatever it fails with becomes the version's failure.
-        keep: how many versions of a model are served: the newest that can be loaded.
+        keep: how many versions of a model are served, the newest that can be loaded; those with a label are served besides.
         labels: model -> label -> version, such as {"lenet5": {"stable": 1}}.
-        tell: called with an event ("served", "not served", "no longer served"), model, version and the reason.
+        tell: called with an event ("served", "not served", "no longer served", "no such version"), model, version and the reason.
 
     Raises:
         CanonError: when no version in it can be loaded.
@@ -75,6 +75,10 @@ class Catalogue:
         if not self.models:
             reasons = [failed.reason for failed in self._failed.values()]
             raise CanonError(reasons[0] if reasons else nothing_in(self._directory))
+        for name, versions in self._labels.items():
+            for label, version in versions.items():
+                if version not in self.models.get(name, {}):
+                    tell("no such version", name, version, f"the label {label!r} names it")
 
     @property
     def failures(self) -> dict[str, dict[int, str]]:
@@ -152,10 +156,11 @@ class Catalogue:
     def _choose(self, name: str, folders: dict[int, Path], gone: set[Key], settled: bool) -> dict[int, Served]:
         """Return the versions of a model to serve, loading those that are new."""
         numbers = {*folders, *(version for known, version in self._loaded if known == name)}
+        pinned = set(self._labels.get(name, {}).values())
         kept: dict[int, Served] = {}
         for version in sorted(numbers, reverse=True):
-            if len(kept) == self._keep:
-                break
+            if len(kept) >= self._keep and version not in pinned:
+                continue
             key = (name, version)
             if version in folders:
                 self._update(key, folders[version], settled)

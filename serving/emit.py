@@ -54,15 +54,23 @@ def _facts(directory: Path, max_batch: int, max_wait_ms: float) -> Facts:
     if set(folders) == {directory.resolve().name} or directory.resolve().name.isdigit():
         raise CanonError(f"{str(directory)!r} is one model: give the folder that holds it, {str(directory.resolve().parent)!r} perhaps.")
     newest = [versions[max(versions)] for versions in folders.values()]
-    return Facts(tuple(sorted(folders)), directory.resolve(), _tensorflow(newest), max_batch, max_wait_ms)
+    manifests = [_read(path) for path in newest]
+    open_axes = any(opened for _, opened in manifests)
+    return Facts(
+        tuple(sorted(folders)), directory.resolve(), _newest([tensorflow for tensorflow, _ in manifests]), max_batch, max_wait_ms, open_axes
+    )
 
 
-def _tensorflow(versions: list[Path]) -> str:
-    """Return the newest version of TensorFlow that wrote one of the bundles."""
-    found = []
-    for path in versions:
-        try:
-            found.append(str(json.loads((path / MANIFEST).read_bytes())["versions"]["tensorflow"]))
-        except (OSError, ValueError, LookupError, TypeError) as error:
-            raise CanonError(f"{str(path / MANIFEST)!r} cannot be read: export the model again.") from error
-    return max(found, key=lambda version: [int(part) if part.isdigit() else 0 for part in version.split(".")])
+def _read(folder: Path) -> tuple[str, bool]:
+    """Return which TensorFlow wrote a bundle, and whether an input of it has an axis of any length beyond the batch."""
+    try:
+        manifest = json.loads((folder / MANIFEST).read_bytes())
+        shapes = [spec["shape"] for signature in manifest["signatures"].values() for spec in signature["inputs"].values()]
+        opened = any(shape is None or None in shape[1:] for shape in shapes)
+        return str(manifest["versions"]["tensorflow"]), opened
+    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+        raise CanonError(f"{str(folder / MANIFEST)!r} cannot be read: export the model again.") from error
+
+
+def _newest(versions: list[str]) -> str:
+    return max(versions, key=lambda version: [int(part) if part.isdigit() else 0 for part in version.split(".")])

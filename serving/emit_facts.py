@@ -15,6 +15,8 @@ class Facts:
         tensorflow: version of TensorFlow that wrote the bundles; TF Serving of the same version reads them.
         max_batch: most rows that requests are combined into.
         max_wait_ms: how long a batch waits for more.
+        open_axes: whether some input has an axis of any length beyond the batch: TF Serving's own batching refuses to combine
+            requests that differ in one.
     """
 
     models: tuple[str, ...]
@@ -22,6 +24,7 @@ class Facts:
     tensorflow: str
     max_batch: int = 32
     max_wait_ms: float = 2.0
+    open_axes: bool = False
 
     @property
     def image(self) -> str:

@@ -13,6 +13,7 @@ def kserve_files(facts: Facts) -> dict[str, str]:
 
 
 def _service(name: str, facts: Facts) -> str:
+    batcher = "" if facts.open_axes else _batcher(facts)
     return f"""\
 apiVersion: serving.kserve.io/v1beta1
 kind: InferenceService
@@ -26,11 +27,7 @@ spec:
     scaleMetric: concurrency
     scaleTarget: 16
     timeout: 60
-    batcher:
-      maxBatchSize: {facts.max_batch}
-      maxLatency: {max(1, round(facts.max_wait_ms))}
-      timeout: 60
-    model:
+{batcher}    model:
       modelFormat:
         name: tensorflow
         version: "2"
@@ -39,4 +36,13 @@ spec:
       resources:
         requests: {{cpu: "1", memory: 1Gi}}
         limits: {{cpu: "2", memory: 4Gi}}
+"""
+
+
+def _batcher(facts: Facts) -> str:
+    return f"""\
+    batcher:
+      maxBatchSize: {facts.max_batch}
+      maxLatency: {max(1, round(facts.max_wait_ms))}
+      timeout: 60
 """

@@ -3,7 +3,7 @@
 import json
 
 from .emit_facts import Facts, indented
-from .emit_tf_serving import batching_config, models_config
+from .emit_tf_serving import batching_arguments, batching_config, models_config
 
 
 def kubernetes_files(facts: Facts) -> dict[str, str]:
@@ -31,6 +31,7 @@ spec:
 
 
 def _configuration(facts: Facts) -> str:
+    batching = "" if facts.open_axes else f"  batching.config: |\n{indented(batching_config(facts), 4)}"
     return f"""\
 apiVersion: v1
 kind: ConfigMap
@@ -39,8 +40,7 @@ metadata:
 data:
   models.config: |
 {indented(models_config(facts), 4)}\
-  batching.config: |
-{indented(batching_config(facts), 4)}"""
+{batching}"""
 
 
 def _deployment(facts: Facts) -> str:
@@ -76,6 +76,7 @@ spec:
 
 
 def _container(facts: Facts) -> str:
+    arguments = "".join(f"            - {argument}\n" for argument in batching_arguments(facts))
     return f"""\
       containers:
         - name: serving
@@ -83,9 +84,7 @@ def _container(facts: Facts) -> str:
           args:
             - --model_config_file=/config/models.config
             - --file_system_poll_wait_seconds=5
-            - --enable_batching=true
-            - --batching_parameters_file=/config/batching.config
-          ports:
+{arguments}          ports:
             - {{name: grpc, containerPort: 8500}}
             - {{name: http, containerPort: 8501}}
           readinessProbe:

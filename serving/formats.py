@@ -108,10 +108,14 @@ def check_written(name: str, model: str, predict: Predictor, reference: Predicto
         the largest difference, as a share of the output's largest absolute value.
 
     Raises:
-        CanonError: when the runtime cannot run it, or answers differently.
+        CanonError: when the model takes no rows of this size, or the runtime cannot run it, or answers differently.
     """
     rows = samples.rows(0, 4)
-    expected = reference(rows)
+    try:
+        expected = reference(rows)
+    except tf.errors.InvalidArgumentError as error:
+        shapes = ", ".join(f"{key!r} of shape {array.shape}" for key, array in rows.items())
+        raise CanonError(f"Model {model!r} cannot compute with {shapes}: give data= of a size the network takes.") from error
     try:
         got = predict(rows)
         found = difference(got, expected)

@@ -2,7 +2,7 @@
 
 import concurrent.futures
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -38,11 +38,16 @@ _CODES = {
 }
 
 
+def _nothing(size: int) -> None:
+    pass
+
+
 @dataclass
 class _Call:
-    """What is noted of a call."""
+    """What is noted of a call, and what counts the bytes that it holds."""
 
     model: str = ""
+    hold: Callable[[int], None] = _nothing
 
 
 class Guard:
@@ -68,6 +73,7 @@ class Guard:
             self._check_token(context)
             with self._parts.intake.admit() as ticket:
                 ticket.hold(request.ByteSize())
+                call.hold = ticket.hold
                 yield call
             code = grpc.StatusCode.OK
         except CanonError as error:
@@ -110,14 +116,16 @@ class PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
             served = _find(self._parts, request.model_spec)
             call.model = served.servable.bundle.name
             name = request.model_spec.signature_name or DEFAULT_SIGNATURE
-            outputs = self._compute(served, name, request, context)
+            outputs = self._compute(served, name, request, context, call.hold)
             reply = predict_pb2.PredictResponse()
             _name_model(reply.model_spec, served, name)
             for key, array in outputs.items():
                 reply.outputs[key].CopyFrom(to_message(array))
             return reply
 
-    def _compute(self, served: Served, name: str, request: predict_pb2.PredictRequest, context: grpc.ServicerContext) -> dict[str, Any]:
+    def _compute(
+        self, served: Served, name: str, request: predict_pb2.PredictRequest, context: grpc.ServicerContext, hold: Callable[[int], None]
+    ) -> dict[str, Any]:
         signature = served.servable.signature(name)
         check_names(request.inputs, signature.inputs, name)
         wanted = list(request.output_filter) or list(signature.outputs)
@@ -125,7 +133,7 @@ class PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
         if unknown:
             raise RequestError(f"output_filter must name outputs of {name!r} ({', '.join(signature.outputs)}), got {unknown[0][:30]!r}.")
         limits = self._parts.limits
-        arrays = {key: from_message(request.inputs[key], spec, key, limits.max_body) for key, spec in signature.inputs.items()}
+        arrays = {key: from_message(request.inputs[key], spec, key, limits, hold) for key, spec in signature.inputs.items()}
         # the client's own deadline may be nearer
         remaining = context.time_remaining()
         seconds = limits.timeout_s if remaining is None else min(remaining, limits.timeout_s)

@@ -58,10 +58,15 @@ class Limits:
     def check_arrays(self, arrays: Mapping[str, np.ndarray]) -> None:
         """Raise the error of a request with too many rows, or with an image of too many pixels."""
         for name, array in arrays.items():
-            if array.ndim and len(array) > self.max_rows:
-                raise RequestError(f"Input {name!r} has {len(array)} rows, and {self.max_rows} are allowed: send fewer rows at a time.")
+            if array.ndim:
+                self.check_rows(name, len(array))
             if name == IMAGES_BYTES and array.dtype == object:
                 self._check_pixels(array, name)
+
+    def check_rows(self, name: str, rows: int) -> None:
+        """Raise the error of an input with too many rows."""
+        if rows > self.max_rows:
+            raise RequestError(f"Input {name!r} has {rows} rows, and {self.max_rows} are allowed: send fewer rows at a time.")
 
     def _check_pixels(self, images: np.ndarray, name: str) -> None:
         for index, data in enumerate(images.ravel()):

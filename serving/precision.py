@@ -1,7 +1,7 @@
 """Lower precision inside a frozen graph."""
 
 import tensorflow as tf
-from tensorflow.core.framework import tensor_pb2
+from tensorflow.core.framework import tensor_pb2, types_pb2
 
 from ..zoo.errors import CanonError
 from .folding import remove_identities
@@ -22,7 +22,7 @@ def to_bfloat16(core: Core, name: str) -> Core:
         CanonError: when the optimizer changed nothing: this CPU has no bfloat16, or the model has no product to speed up.
     """
     lowered = fold_constants(core, bfloat16=True)
-    if not any(node.op == "Cast" for node in lowered.graph.node):
+    if not any(node.op == "Cast" and node.attr["DstT"].type == types_pb2.DT_BFLOAT16 for node in lowered.graph.node):
         raise CanonError(
             f"Model {name!r} cannot be exported in bfloat16 on this machine: TensorFlow lowers products of float32 only on a CPU with "
             "AVX-512 and oneDNN switched on (TF_ENABLE_ONEDNN_OPTS=1)."

@@ -97,7 +97,7 @@ def export(
         _write_saved_model(plan.model, signatures, names, folder.path)
         name = directory.resolve().name
         saved = read_saved_model(folder.path)
-        write_warmup(folder.path, name, saved.signatures, preprocessing)
+        write_warmup(folder.path, name, saved.signatures, signatures, preprocessing)
         if text is not None:
             text.tokenizer.save(folder.path / TOKENIZER.parent)
         written, measurements = write_companions(arithmetic, folder.path, wanted, samples)

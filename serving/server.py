@@ -180,7 +180,7 @@ class Server:
             self._metrics.loaded(model, version)
         elif event == "not served":
             self._metrics.failed(model)
-        else:
+        elif event == "no longer served":
             self._metrics.unloaded(model, version)
         self._log.write(event, {"model": model, "version": version, **({"reason": reason} if reason else {})})
 

@@ -50,7 +50,13 @@ def from_array(value: Any, spec: TensorSpec, name: str) -> np.ndarray:
     kinds = {"b": "b", "i": "iu", "u": "iu", "f": "iuf", "c": "iufc"}[np.dtype(spec.dtype).kind]
     if array.dtype.kind not in kinds:
         raise RequestError(f"Input {name!r} must hold {spec.dtype}, got {array.dtype}.")
-    return array.astype(spec.dtype, copy=False)
+    with np.errstate(over="ignore", invalid="ignore"):
+        cast = array.astype(spec.dtype, copy=False)
+    if cast.dtype != array.dtype:
+        wrong = np.isinf(cast) & np.isfinite(array) if cast.dtype.kind in "fc" else cast != array
+        if np.any(wrong):
+            raise _too_large(spec, name)
+    return cast
 
 
 def _flatten(value: Any, name: str) -> tuple[list, tuple[int, ...]]:
@@ -97,12 +103,17 @@ def _numbers(elements: list, spec: TensorSpec, name: str) -> np.ndarray:
             return np.asarray(elements, dtype=spec.dtype)
         wide = np.asarray(elements, dtype="float64")
     except OverflowError as error:
-        raise RequestError(f"Input {name!r} holds a number that {spec.dtype} cannot hold.") from error
+        raise _too_large(spec, name) from error
     with np.errstate(over="ignore"):
         array = wide.astype(spec.dtype)
-    if np.any(np.isinf(array) & np.isfinite(wide)):
-        raise RequestError(f"Input {name!r} holds a number that {spec.dtype} cannot hold.")
+    # Python reads 1e999 as infinity
+    if np.any(np.isinf(array)):
+        raise _too_large(spec, name)
     return array
+
+
+def _too_large(spec: TensorSpec, name: str) -> RequestError:
+    return RequestError(f"Input {name!r} holds a number that {spec.dtype} cannot hold.")
 
 
 def _to_bytes(element: Any, name: str) -> bytes:

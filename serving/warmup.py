@@ -1,7 +1,8 @@
 """Warm-up requests in the form that TF Serving replays before it announces a version."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -15,13 +16,23 @@ WARMUP = "assets.extra/tf_serving_warmup_requests"
 _OPEN_SIZE = 32  # of an axis of any length
 
 
-def write_warmup(folder: Path, name: str, signatures: Mapping[str, Signature], preprocessing: Preprocessing | None) -> None:
+def write_warmup(
+    folder: Path,
+    name: str,
+    signatures: Mapping[str, Signature],
+    functions: Mapping[str, Callable[..., Any]],
+    preprocessing: Preprocessing | None,
+) -> None:
     """Write one request of one row for each signature.
+
+    TF Serving offers no version whose warm-up fails, so a request whose lengths are a guess is tried first, and left out when the
+    network does not take them.
 
     Args:
         folder: the version folder.
         name: name under which the model is served.
         signatures: name -> inputs and outputs.
+        functions: name -> what computes it.
         preprocessing: says how large an encoded image is worth trying.
     """
     path = folder / WARMUP
@@ -29,7 +40,20 @@ def write_warmup(folder: Path, name: str, signatures: Mapping[str, Signature], p
     with tf.io.TFRecordWriter(str(path)) as writer:
         for key, signature in signatures.items():
             tensors = {input_name: _example(input_name, spec, preprocessing) for input_name, spec in signature.inputs.items()}
-            writer.write(_prediction_log(name, key, tensors))
+            if not _guessed(signature) or _answered(functions[key], tensors):
+                writer.write(_prediction_log(name, key, tensors))
+
+
+def _guessed(signature: Signature) -> bool:
+    return any(spec.shape is None or None in spec.shape[1:] for spec in signature.inputs.values())
+
+
+def _answered(function: Callable[..., Any], tensors: Mapping[str, tensor_pb2.TensorProto]) -> bool:
+    try:
+        function(**{name: tf.constant(tf.make_ndarray(tensor)) for name, tensor in tensors.items()})
+    except tf.errors.InvalidArgumentError:
+        return False
+    return True
 
 
 def _example(name: str, spec: TensorSpec, preprocessing: Preprocessing | None) -> tensor_pb2.TensorProto:

@@ -3,6 +3,7 @@
 import ast
 import json
 import re
+import shutil
 
 import pytest
 from google.protobuf import text_format
@@ -22,9 +23,10 @@ def documents(path):
 
 
 def check_batching(text):
-    """TF Serving's BatchingParameters: every field is a wrapped number."""
-    fields = dict(re.findall(r"^(\w+) \{ value: (\d+) \}$", text, flags=re.MULTILINE))
-    assert fields == {"max_batch_size": "16", "batch_timeout_micros": "2000", "max_enqueued_batches": "64", "num_batch_threads": "4"}
+    """TF Serving's BatchingParameters: every field is a wrapped number or truth value; 16 rows are computed at once, 1024 may be asked."""
+    fields = dict(re.findall(r"^(\w+) \{ value: (\w+) \}$", text, flags=re.MULTILINE))
+    sizes = {"max_batch_size": "1024", "max_execution_batch_size": "16", "enable_large_batch_splitting": "true"}
+    assert fields == {**sizes, "batch_timeout_micros": "2000", "max_enqueued_batches": "64", "num_batch_threads": "4"}
 
 
 def check_models(text):
@@ -49,6 +51,18 @@ def test_docker_compose_is_valid_by_its_specification(models, tmp_path):
     compose_spec = pytest.importorskip("compose_spec")
     path = emit("docker-compose", models, tmp_path)[0]
     assert compose_spec.PyCompose.from_yaml(path.read_text(encoding="utf-8")) is not None
+
+
+def test_inputs_with_an_open_axis_are_served_without_tf_servings_batching(models, tmp_path):
+    shutil.copytree(models / "log" / "1", tmp_path / "models" / "text" / "1")
+    path = tmp_path / "models" / "text" / "1" / "manifest.json"
+    manifest = json.loads(path.read_text())
+    manifest["signatures"]["serving_default"]["inputs"]["point"]["shape"] = [None, None]
+    path.write_text(json.dumps(manifest))
+    for target in ("docker-compose", "kserve", "kubernetes"):
+        written = emit(target, tmp_path / "models", tmp_path / target)
+        assert not any("batch" in file.name or "batch" in file.read_text() for file in written)
+        assert all(documents(file) for file in written if file.suffix == ".yaml")
 
 
 def test_kubernetes_is_valid_by_its_schemas(models, tmp_path):

@@ -5,10 +5,12 @@ import importlib.util
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 from checks.serving import pair_model
 
 from keras_canon import serving, zoo
 from keras_canon.serving.formats import FORMATS, check_written, open_format
+from keras_canon.serving.samples import Samples
 from keras_canon.zoo import CanonError
 
 MODULES = {"litert": "ai_edge_litert", "onnx": "tf2onnx", "openvino": "openvino"}
@@ -67,8 +69,6 @@ def test_names_of_several_inputs_and_outputs_stay(form, tmp_path):
 
 
 def test_a_wrong_answer_is_refused():
-    from keras_canon.serving.samples import Samples
-
     samples = Samples({"x": np.ones((2, 1), "float32")})
     with pytest.raises(CanonError, match="'m' as onnx differs from the SavedModel by 1 of the largest output"):
         check_written("onnx", "m", lambda inputs: {"y": 2 * inputs["x"]}, lambda inputs: {"y": inputs["x"]}, samples)
@@ -76,6 +76,15 @@ def test_a_wrong_answer_is_refused():
         check_written(
             "onnx", "m", lambda inputs: 1 / 0 if not inputs else (_ for _ in ()).throw(RuntimeError("no such op")), lambda x: x, samples
         )
+
+
+def test_a_guessed_size_that_the_network_does_not_take_asks_for_data():
+    def reference(rows):
+        raise tf.errors.InvalidArgumentError(None, None, "32 is not a multiple of 5")
+
+    samples = Samples({"x": np.ones((2, 32), "float32")})
+    with pytest.raises(CanonError, match=r"cannot compute with 'x' of shape \(2, 32\): give data= of a size the network takes"):
+        check_written("onnx", "m", lambda rows: rows, reference, samples)
 
 
 def test_a_missing_package_names_the_extra(monkeypatch, tmp_path, lenet5):

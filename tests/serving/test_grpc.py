@@ -180,8 +180,10 @@ def test_messages_that_contradict_themselves():
             built.tensor_shape.dim.add(size=size)
         return built
 
+    limits, held = serving.Limits(max_body_mb=1000 / 2**20, max_rows=4), []
     for built, words in (
         (message([10**9, 2], float_val=[1.0]), "more than 1000 bytes"),
+        (message([5, 2], float_val=[1.0]), "has 5 rows, and 4 are allowed"),
         (message([-1, 2]), "must have a known shape"),
         (message([2, 2], tensor_content=b"abc"), "another number of values"),
         (tensor_pb2.TensorProto(dtype=types_pb2.DT_RESOURCE), "must hold float32"),
@@ -189,8 +191,14 @@ def test_messages_that_contradict_themselves():
         (tensor_pb2.TensorProto(), "must hold float32"),
     ):
         with pytest.raises(RequestError, match=words):
-            from_message(built, FLOATS, "x", 1000)
-    assert from_message(message([1, 2], float_val=[1.0, 2.0]), FLOATS, "x", 1000).tolist() == [[1.0, 2.0]]
+            from_message(built, FLOATS, "x", limits, held.append)
+    held.clear()
+    assert from_message(message([1, 2], float_val=[1.0, 2.0]), FLOATS, "x", limits, held.append).tolist() == [[1.0, 2.0]]
+    assert held == [8]
+    texts = message([3], string_val=[b"once"])
+    texts.dtype = types_pb2.DT_STRING
+    with pytest.raises(RequestError, match="another number of values"):
+        from_message(texts, TensorSpec("string", (None,), "s:0"), "s", limits, held.append)
 
 
 def test_the_token_is_asked_for(models):

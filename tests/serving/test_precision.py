@@ -4,9 +4,24 @@ import keras
 import numpy as np
 import pytest
 from checks.serving import small_classifier
+from tensorflow.core.framework import graph_pb2, types_pb2
 
 from keras_canon import serving
+from keras_canon.serving import precision
+from keras_canon.serving.freezing import Core
 from keras_canon.zoo import CanonError
+
+
+def test_a_cast_to_another_type_makes_no_bfloat16(monkeypatch):
+    core = Core(graph_pb2.GraphDef(), ("x:0",), ("y:0",))
+    core.graph.node.add(name="x", op="Placeholder")
+    cast = core.graph.node.add(name="y", op="Cast", input=["x"])
+    cast.attr["DstT"].type = types_pb2.DT_FLOAT
+    monkeypatch.setattr(precision, "fold_constants", lambda core, bfloat16: core)
+    with pytest.raises(CanonError, match="'m' cannot be exported in bfloat16 on this machine"):
+        precision.to_bfloat16(core, "m")
+    cast.attr["DstT"].type = types_pb2.DT_BFLOAT16
+    assert len(precision.to_bfloat16(core, "m").graph.node) == 2
 
 
 @pytest.fixture

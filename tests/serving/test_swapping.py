@@ -242,7 +242,22 @@ def test_labels_name_versions(versions, tmp_path):
         assert "did you mean 'stable'" in reply.json()["error"]
 
 
-def make_catalogue(folder, failing=None):
+def test_a_version_with_a_label_stays_beyond_keep_and_a_label_of_nothing_is_told(tmp_path):
+    for version in (1, 2, 3, 4):
+        (tmp_path / "plus" / str(version)).mkdir(parents=True)
+        (tmp_path / "plus" / str(version) / "saved_model.pb").write_bytes(b"")
+    told = []
+    labels = {"plus": {"stable": 1, "gone": 8}, "none": {"stable": 1}}
+    catalogue = make_catalogue(tmp_path, labels=labels, tell=lambda *event: told.append(event))
+    assert list(catalogue.models["plus"]) == [1, 3, 4]
+    assert catalogue.find("plus", label="stable") is catalogue.models["plus"][1]
+    missing = {(model, version, reason) for event, model, version, reason in told if event == "no such version"}
+    assert missing == {("plus", 8, "the label 'gone' names it"), ("none", 1, "the label 'stable' names it")}
+    catalogue.scan()
+    assert list(catalogue.models["plus"]) == [1, 3, 4]
+
+
+def make_catalogue(folder, failing=None, **options):
     class Stand:
         """Stands for a served version."""
 
@@ -255,4 +270,4 @@ def make_catalogue(folder, failing=None):
             future.set_exception(error)
         return future
 
-    return Catalogue(folder, load)
+    return Catalogue(folder, load, **options)

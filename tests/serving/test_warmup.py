@@ -1,5 +1,6 @@
 """The warm-up records are what TF Serving's own classes read, and every one of them can be answered."""
 
+import keras
 import pytest
 import tensorflow as tf
 
@@ -21,3 +22,12 @@ def test_tf_servings_classes_read_the_records_and_the_model_answers_them(models)
         assert {len(value) for value in outputs.values()} == {1}
         asked.add(name)
     assert asked == set(servable.signatures)
+
+
+@pytest.mark.parametrize(("period", "records"), [(5, 0), (8, 1)])
+def test_a_guessed_length_that_the_network_does_not_take_is_left_out(period, records, tmp_path):
+    signal = keras.Input((None,), name="signal")
+    folded = keras.layers.Reshape((-1, period))(signal)
+    model = keras.Model(signal, keras.layers.GlobalAveragePooling1D(data_format="channels_last")(folded), name="periods")
+    path = serving.export(model, tmp_path / "periods").path / WARMUP
+    assert sum(1 for _ in tf.data.TFRecordDataset(str(path))) == records
