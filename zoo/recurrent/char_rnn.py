@@ -6,7 +6,8 @@ from typing import Literal
 import keras
 
 from ...layers import GRU, LSTM
-from .sequences import refuse_classes, token_input
+from ..token_input import refuse_classes
+from .sequences import embedded_tokens
 
 CELLS = {"lstm": LSTM, "gru": GRU}
 STATES = {"lstm": ("hidden", "cell"), "gru": ("hidden",)}
@@ -60,7 +61,7 @@ def char_rnn(config: CharRNNConfig, *, input_shape: tuple[int | None, ...], num_
     refuse_classes(num_classes)
     if not config.units:
         raise ValueError("units must hold at least one layer's size, got ().")
-    token_ids, x = token_input("token_ids", input_shape, config.vocabulary_size, config.embedding_dim, "embedding")
+    token_ids, x = embedded_tokens("token_ids", input_shape, config.vocabulary_size, config.embedding_dim, "embedding")
     for number, units in enumerate(config.units, start=1):
         if config.dropout and number > 1:
             x = keras.layers.Dropout(config.dropout, name=f"dropout{number}")(x)

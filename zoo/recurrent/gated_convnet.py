@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import keras
 
 from ...layers import GatedConv1D
-from .sequences import refuse_classes, token_input
+from ..token_input import refuse_classes
+from .sequences import embedded_tokens
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ def gated_convnet(config: GatedConvNetConfig, *, input_shape: tuple[int | None, 
         ValueError: another rank of input, any number of classes but 0, or a size of the config out of range.
     """
     refuse_classes(num_classes)
-    token_ids, x = token_input("token_ids", input_shape, config.vocabulary_size, config.embedding_dim, "embedding")
+    token_ids, x = embedded_tokens("token_ids", input_shape, config.vocabulary_size, config.embedding_dim, "embedding")
     for number, sizes in enumerate(config.blocks, start=1):
         x = _block(x, sizes, config.dropout, f"block{number}")
     if config.dropout:

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 import keras
 
 from ...layers import GRU, AttentionDecoder, Bidirectional, MaxoutDense
+from ..token_input import refuse_classes
 from .seq2seq import source_input
-from .sequences import refuse_classes, token_input
+from .sequences import embedded_tokens
 
 
 @dataclass(frozen=True)
@@ -63,11 +64,11 @@ def seq2seq_attention(config: BahdanauConfig, *, input_shape: tuple[int | None, 
         ValueError: another rank of input, any number of classes but 0, or a size of the config out of range.
     """
     refuse_classes(num_classes)
-    source_ids, x = token_input("source_ids", input_shape, config.source_vocabulary_size, config.embedding_dim, "source_embedding")
+    source_ids, x = embedded_tokens("source_ids", input_shape, config.source_vocabulary_size, config.embedding_dim, "source_embedding")
     encoder = Bidirectional(GRU(config.units, return_sequences=True, return_state=True, name="encoder"), name="encoder")
     values, _, backward = encoder(x)
     start = keras.layers.Dense(config.units, activation="tanh", name="start")(backward)
-    target_ids, x = token_input("target_ids", input_shape, config.target_vocabulary_size, config.embedding_dim, "target_embedding")
+    target_ids, x = embedded_tokens("target_ids", input_shape, config.target_vocabulary_size, config.embedding_dim, "target_embedding")
     decoder = AttentionDecoder(config.units, config.attention_units, name="decoder")
     states, contexts = decoder(x, values, start, values_mask=keras.ops.not_equal(source_ids, 0))[:2]
     x = MaxoutDense(config.readout_units, name="readout")(keras.ops.concatenate([states, x, contexts], axis=-1))

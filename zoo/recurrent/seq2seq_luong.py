@@ -6,8 +6,9 @@ from typing import Literal
 import keras
 
 from ...layers import LSTM, MultiplicativeAttention
+from ..token_input import refuse_classes
 from .seq2seq import decode, encode, layers_named, source_input
-from .sequences import refuse_classes, token_input
+from .sequences import embedded_tokens
 
 
 @dataclass(frozen=True)
@@ -66,9 +67,9 @@ def seq2seq_luong(config: LuongConfig, *, input_shape: tuple[int | None, ...], n
     refuse_classes(num_classes)
     if not config.units:
         raise ValueError("units must hold at least one layer's size, got ().")
-    source_ids, x = token_input("source_ids", input_shape, config.source_vocabulary_size, config.embedding_dim, "source_embedding")
+    source_ids, x = embedded_tokens("source_ids", input_shape, config.source_vocabulary_size, config.embedding_dim, "source_embedding")
     values, states = encode(x, config.units, config.dropout, reverse=False)
-    target_ids, x = token_input("target_ids", input_shape, config.target_vocabulary_size, config.embedding_dim, "target_embedding")
+    target_ids, x = embedded_tokens("target_ids", input_shape, config.target_vocabulary_size, config.embedding_dim, "target_embedding")
     for number, units in enumerate(config.units, start=1):
         if config.dropout and number > 1:
             x = keras.layers.Dropout(config.dropout, name=f"decoder_dropout{number}")(x)

@@ -10,6 +10,7 @@ from typing import Literal
 import keras
 
 from ...layers import TokenEmbedding
+from ..token_input import token_input
 
 Padding = Literal["zeros", "none"]
 PADDINGS = ("zeros", "none")
@@ -36,22 +37,20 @@ def sequence_input(input_shape: tuple[int | None, ...], padding: Padding = "zero
     if len(shape) == 1:
         if vocabulary_size < 1 or embedding_dim < 1:
             raise ValueError(f"token ids need a vocabulary_size and an embedding_dim, got {vocabulary_size} and {embedding_dim}.")
-        return token_input("token_ids", shape, vocabulary_size, embedding_dim, "embedding")
+        return embedded_tokens("token_ids", shape, vocabulary_size, embedding_dim, "embedding")
     if padding not in PADDINGS:
         raise ValueError(f"padding must be one of {', '.join(map(repr, PADDINGS))}, got {padding!r}.")
     sequences = keras.Input(shape, name="sequences")
     return sequences, keras.layers.Masking(0.0, name="padding")(sequences) if padding == "zeros" else sequences
 
 
-def token_input(name: str, input_shape: tuple[int | None, ...], vocabulary_size: int, embedding_dim: int, embedding: str):
+def embedded_tokens(name: str, input_shape: tuple[int | None, ...], vocabulary_size: int, embedding_dim: int, embedding: str):
     """Return an input of token ids, where 0 is padding, and its vectors (B, T, embedding_dim) with their mask.
 
     Raises:
         ValueError: an input shape that is not (steps,).
     """
-    if len(tuple(input_shape)) != 1:
-        raise ValueError(f"input_shape must be (steps,) for token ids, got {tuple(input_shape)}.")
-    token_ids = keras.Input(tuple(input_shape), dtype="int32", name=name)
+    token_ids = token_input(name, input_shape)
     return token_ids, TokenEmbedding(vocabulary_size, embedding_dim, mask_zero=True, name=embedding)(token_ids)
 
 
@@ -62,13 +61,3 @@ def head(x, num_classes: int, dropout: float = 0.0):
     if dropout:
         x = keras.layers.Dropout(dropout, name="head_dropout")(x)
     return keras.layers.Dense(num_classes, name="logits")(x)
-
-
-def refuse_classes(num_classes: int) -> None:
-    """Raise for a language model that is asked for classes: what it tells apart is its vocabulary.
-
-    Raises:
-        ValueError: for any number but 0.
-    """
-    if num_classes:
-        raise ValueError(f"num_classes must be 0 for a model of language, whose config has a vocabulary_size, got {num_classes}.")

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import keras
 
 from ...layers import GlobalPooling, TokenEmbedding
-from .sequences import refuse_classes, token_input
+from ..token_input import refuse_classes
+from .sequences import embedded_tokens
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ def word2vec_cbow(config: Word2VecConfig, *, input_shape: tuple[int | None, ...]
 
 def _word2vec(config: Word2VecConfig, input_shape: tuple[int | None, ...], num_classes: int, name: str) -> keras.Model:
     refuse_classes(num_classes)
-    token_ids, vectors = token_input("token_ids", input_shape, config.vocabulary_size, config.embedding_dim, "embedding")
+    token_ids, vectors = embedded_tokens("token_ids", input_shape, config.vocabulary_size, config.embedding_dim, "embedding")
     average = GlobalPooling("average", keepdims=True, name="pool")(vectors)  # (B, 1, embedding_dim)
     candidate_ids = keras.Input((None,), dtype="int32", name="candidate_ids")
     candidates = TokenEmbedding(config.vocabulary_size, config.embedding_dim, name="candidates")(candidate_ids)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import keras
 
 from ...layers import FirstStep, LearnedPositionEmbedding, SegmentEmbedding, TokenEmbedding, TransformerEncoderBlock
-from .token_input import refuse_classes, token_input
+from ..token_input import refuse_classes, token_input
 
 
 @dataclass(frozen=True)

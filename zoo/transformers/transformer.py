@@ -12,7 +12,7 @@ from ...layers import (
     TransformerDecoderBlock,
     TransformerEncoderBlock,
 )
-from .token_input import refuse_classes, token_input
+from ..token_input import refuse_classes, token_input
 
 _ROTARY_BASE = 10000.0
 

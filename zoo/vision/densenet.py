@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import keras
 
 from ...layers import ConvNormActivation, DenseBlock, SpatialPooling2D, TransitionBlock
+from .image_input import image_input
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,7 @@ def densenet(config: DenseNetConfig, *, input_shape: tuple[int | None, ...], num
         ValueError: for an input shape without three axes or too small for the strides, or a size of the config that is out of range.
     """
     # two strides of 2 that round up, then one that rounds down for each transition
-    images = _images(input_shape, 4 * (2 ** (len(config.block_layers) - 1) - 1) + 1)
+    images = image_input(input_shape, smallest=4 * (2 ** (len(config.block_layers) - 1) - 1) + 1)
     x = ConvNormActivation(2 * config.growth_rate, 7, strides=2, padding="symmetric", name="conv1")(images)
     x = SpatialPooling2D("max", 3, strides=2, padding="symmetric", name="pool1")(x)
     x = _dense_blocks(x, config, bottleneck_ratio=4)
@@ -117,7 +118,7 @@ def densenet_cifar(config: DenseNetCifarConfig, *, input_shape: tuple[int | None
     Raises:
         ValueError: for an input shape without three axes or too small for the strides, or a size of the config that is out of range.
     """
-    images = _images(input_shape, 2 ** (len(config.block_layers) - 1))
+    images = image_input(input_shape, smallest=2 ** (len(config.block_layers) - 1))
     x = keras.layers.Conv2D(
         config.stem_filters,
         3,
@@ -134,15 +135,6 @@ def densenet_cifar(config: DenseNetCifarConfig, *, input_shape: tuple[int | None
 def _check_compression(compression: float) -> None:
     if not 0.0 < compression <= 1.0:
         raise ValueError(f"compression must be above 0 and at most 1, got {compression}")
-
-
-def _images(input_shape: tuple[int | None, ...], smallest: int):
-    if len(input_shape) != 3 or not input_shape[2] or any(size is not None and size < smallest for size in input_shape[:2]):
-        raise ValueError(
-            f"input_shape must be (height, width, channels) of at least {smallest} x {smallest}, which the strides reduce to one "
-            f"position, got {input_shape}"
-        )
-    return keras.Input(input_shape, name="images")
 
 
 def _dense_blocks(x, config: DenseNetConfig | DenseNetCifarConfig, bottleneck_ratio: int | None):

@@ -8,6 +8,7 @@ from typing import Any
 import keras
 
 from ...layers import AuxiliaryHead, ConvNormActivation, InceptionModule, LocalResponseNormalization, SpatialPooling2D
+from .image_input import image_input
 
 Row = tuple[int, int, int, int, int, int]
 # Table 1, columns #1x1, #3x3 reduce, #3x3, #5x5 reduce, #5x5, pool proj, for 3a to 3b, 4a to 4e, 5a to 5b
@@ -102,7 +103,7 @@ def googlenet(config: GoogLeNetConfig, *, input_shape: tuple[int | None, ...], n
     Raises:
         ValueError: for an input shape without three axes, or a size of the config that is out of range.
     """
-    images = _images(input_shape)
+    images = image_input(input_shape)
     stages = _plain_stages(config.stem, config.modules, images)
     return keras.Model(images, _head(stages[5][-1], config.dropout, num_classes), name="googlenet")
 
@@ -140,7 +141,7 @@ def googlenet_auxiliary(config: GoogLeNetAuxiliaryConfig, *, input_shape: tuple[
         raise ValueError(f"modules must have two rows at least for stage 4, which bears two auxiliary classifiers, got {config.modules[1]}")
     if len(input_shape) == 3 and any(size is None or size < 65 for size in input_shape[:2]):
         raise ValueError(f"input_shape must name a height and width of at least 65 for the auxiliary classifiers, got {input_shape}")
-    images = _images(input_shape)
+    images = image_input(input_shape)
     stages = _plain_stages(config.stem, config.modules, images)
     outputs = _head(stages[5][-1], config.dropout, num_classes)
     if num_classes:
@@ -180,7 +181,7 @@ def googlenet_bn(config: GoogLeNetConfig, *, input_shape: tuple[int | None, ...]
     Raises:
         ValueError: for an input shape without three axes, or a size of the config that is out of range.
     """
-    images = _images(input_shape)
+    images = image_input(input_shape)
     wide, reduced, narrow = config.stem
     norm: dict[str, Any] = {"momentum": 0.9, "epsilon": 1e-3}
     x = ConvNormActivation(wide, 7, strides=2, padding="symmetric", name="conv1", **norm)(images)
@@ -202,12 +203,6 @@ def googlenet_bn(config: GoogLeNetConfig, *, input_shape: tuple[int | None, ...]
 def _check_modules(modules: Sequence) -> None:
     if len(modules) != 3 or not all(modules):
         raise ValueError(f"modules must have one row at least for each of the stages 3, 4 and 5, got {modules}")
-
-
-def _images(input_shape: tuple[int | None, ...]):
-    if len(input_shape) != 3 or not input_shape[2]:
-        raise ValueError(f"input_shape must be (height, width, channels), got {input_shape}")
-    return keras.Input(input_shape, name="images")
 
 
 def _plain_stages(stem: tuple[int, int, int], modules: Sequence, images) -> dict[int, list]:

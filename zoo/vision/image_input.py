@@ -8,7 +8,7 @@ def image_input(input_shape: tuple[int | None, ...], *, smallest: int = 1, known
 
     Args:
         input_shape: (height, width, channels).
-        smallest: least height and width that the strides leave something of.
+        smallest: least height and width that the network is for.
         known: True when a dense layer sees a whole map, so that height and width cannot be None.
 
     Raises:
@@ -23,6 +23,6 @@ def image_input(input_shape: tuple[int | None, ...], *, smallest: int = 1, known
         )
     if any(size is not None and size < smallest for size in sizes):
         raise ValueError(
-            f"input_shape must be at least {smallest} x {smallest}, because the strides leave nothing of less, got {tuple(input_shape)}."
+            f"input_shape must be at least {smallest} x {smallest} for the strides and the unpadded convolutions, got {tuple(input_shape)}."
         )
     return keras.Input(input_shape, name="images")

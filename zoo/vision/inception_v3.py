@@ -8,6 +8,7 @@ from typing import Any
 import keras
 
 from ...layers import ConvNormActivation, InceptionV3A, InceptionV3B, InceptionV3C, InceptionV3D, InceptionV3E, SpatialPooling2D
+from .image_input import image_input
 
 _SMALLEST = 75
 
@@ -103,14 +104,9 @@ def inception_v3_torch(config: InceptionV3Config, *, input_shape: tuple[int | No
 def _network(
     config: InceptionV3Config, input_shape: tuple[int | None, ...], num_classes: int, *, count_padding: bool, gamma_initializer, name: str
 ) -> keras.Model:
-    if len(input_shape) != 3 or not input_shape[2] or any(size is not None and size < _SMALLEST for size in input_shape[:2]):
-        raise ValueError(
-            f"input_shape must be (height, width, channels) of at least {_SMALLEST} x {_SMALLEST}, which the strides reduce to one "
-            f"position, got {input_shape}"
-        )
     norm: dict[str, Any] = {"momentum": config.momentum, "epsilon": 1e-3, "gamma_initializer": gamma_initializer}
     average = {**norm, "count_padding": count_padding}
-    images = keras.Input(input_shape, name="images")
+    images = image_input(input_shape, smallest=_SMALLEST)
     x = ConvNormActivation(32, 3, strides=2, padding="valid", name="conv1_a", **norm)(images)
     x = ConvNormActivation(32, 3, padding="valid", name="conv2_a", **norm)(x)
     x = ConvNormActivation(64, 3, name="conv2_b", **norm)(x)

@@ -1,4 +1,4 @@
-"""What the families of residual networks share: the input, the pooling after conv1, the places of the blocks, the head."""
+"""What the families of residual networks share: the pooling after conv1, the places of the blocks, the head."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -8,21 +8,6 @@ import keras
 
 from ...layers import SpatialPooling2D
 from ..initializers import FanInNormal
-
-
-def image_input(input_shape: tuple[int | None, ...], stride: int = 32):
-    """Return the input `images` for (height, width, channels); sizes may be None. `stride` is that of the last stage.
-
-    Raises:
-        ValueError: for another rank, unknown channels, or a size below the stride of the last stage.
-    """
-    if len(input_shape) != 3 or not input_shape[2]:
-        raise ValueError(f"input_shape must be (height, width, channels) with known channels, got {tuple(input_shape)}.")
-    if any(size is not None and size < stride for size in input_shape[:2]):
-        raise ValueError(
-            f"input_shape must have a height and width of at least {stride}, the stride of the last stage, got {tuple(input_shape)}."
-        )
-    return keras.Input(input_shape, name="images")
 
 
 def first_pooling() -> keras.layers.Layer:

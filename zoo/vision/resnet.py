@@ -6,7 +6,8 @@ from typing import Any, Literal
 import keras
 
 from ...layers import BottleneckResidualBlock, ConvNormActivation, ResidualBlock
-from .residual_stages import Place, check_stages, first_pooling, head, image_input, kernel_arguments, places
+from .image_input import image_input
+from .residual_stages import Place, check_stages, first_pooling, head, kernel_arguments, places
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ def resnet(config: ResNetConfig, *, input_shape: tuple[int | None, ...], num_cla
     """
     check_stages(config.blocks_per_stage, config.widths)
     kernel = kernel_arguments(config.weight_decay)
-    images = image_input(input_shape)
+    images = image_input(input_shape, smallest=32)
     x = ConvNormActivation(config.widths[0], 7, strides=2, padding="symmetric", name="conv1", **kernel)(images)
     x = first_pooling()(x)
     for place in places(config.blocks_per_stage, config.stochastic_depth):

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import keras
 
 from ...layers import ConvNormActivation, ResidualBlock
-from .residual_stages import head, image_input, kernel_arguments
+from .image_input import image_input
+from .residual_stages import head, kernel_arguments
 
 _STRIDE = 4
 
@@ -60,7 +61,7 @@ def resnet_cifar(config: ResNetCifarConfig, *, input_shape: tuple[int, ...], num
         raise ValueError(f"blocks_per_stage must be at least 1, got {config.blocks_per_stage}")
     kernel = kernel_arguments(config.weight_decay)
     total = len(config.widths) * config.blocks_per_stage
-    images = image_input(input_shape, _STRIDE)
+    images = image_input(input_shape, smallest=_STRIDE)
     x = ConvNormActivation(config.widths[0], 3, name="conv1", **kernel)(images)
     for stage, filters in enumerate(config.widths, start=1):
         for block in range(1, config.blocks_per_stage + 1):

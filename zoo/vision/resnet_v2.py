@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import keras
 
 from ...layers import ConvNormActivation, PreActivationBottleneckBlock, SymmetricPadding2D
-from .residual_stages import check_stages, first_pooling, head, image_input, kernel_arguments, places
+from .image_input import image_input
+from .residual_stages import check_stages, first_pooling, head, kernel_arguments, places
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ def resnet_v2(config: ResNetV2Config, *, input_shape: tuple[int | None, ...], nu
     """
     check_stages(config.blocks_per_stage, config.widths)
     kernel = kernel_arguments(config.weight_decay)
-    images = image_input(input_shape)
+    images = image_input(input_shape, smallest=32)
     x = ConvNormActivation(config.widths[0], 7, strides=2, padding="symmetric", name="conv1", **kernel)(images)
     x = first_pooling()(x)
     for place in places(config.blocks_per_stage, config.stochastic_depth):
@@ -117,7 +118,7 @@ def resnet_v2_keras(config: ResNetV2Config, *, input_shape: tuple[int | None, ..
     """
     check_stages(config.blocks_per_stage, config.widths)
     kernel = kernel_arguments(config.weight_decay)
-    images = image_input(input_shape)
+    images = image_input(input_shape, smallest=32)
     bare = {"normalization": None, "activation": None, **kernel}
     x = ConvNormActivation(config.widths[0], 7, strides=2, padding="symmetric", name="conv1", **bare)(images)
     # zeros, not minus infinity: the map is not activated yet, so the border can win

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import keras
 
 from ...layers import BottleneckResidualBlock, ConvNormActivation
-from .residual_stages import check_stages, first_pooling, head, image_input, kernel_arguments, places
+from .image_input import image_input
+from .residual_stages import check_stages, first_pooling, head, kernel_arguments, places
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ def resnext(config: ResNeXtConfig, *, input_shape: tuple[int | None, ...], num_c
     """
     check_stages(config.blocks_per_stage, config.widths)
     kernel = kernel_arguments(config.weight_decay)
-    images = image_input(input_shape)
+    images = image_input(input_shape, smallest=32)
     x = ConvNormActivation(config.widths[0], 7, strides=2, padding="symmetric", name="conv1", **kernel)(images)
     x = first_pooling()(x)
     for place in places(config.blocks_per_stage, config.stochastic_depth):

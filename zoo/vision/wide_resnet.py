@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import keras
 
 from ...layers import BottleneckResidualBlock, ConvNormActivation, PreActivationResidualBlock
-from .residual_stages import check_stages, first_pooling, head, image_input, kernel_arguments, places
+from .image_input import image_input
+from .residual_stages import check_stages, first_pooling, head, kernel_arguments, places
 
 _BASE_WIDTHS = (16, 32, 64)
 _STRIDE = 4
@@ -88,7 +89,7 @@ def wide_resnet(config: WideResNetConfig, *, input_shape: tuple[int | None, ...]
     if config.widen_factor < 1:
         raise ValueError(f"widen_factor must be at least 1, got {config.widen_factor}.")
     kernel = kernel_arguments(config.weight_decay)
-    images = image_input(input_shape, _STRIDE)
+    images = image_input(input_shape, smallest=_STRIDE)
     bare = {"normalization": None, "activation": None, "use_bias": False}
     x = ConvNormActivation(_BASE_WIDTHS[0], 3, name="conv1", **kernel, **bare)(images)
     for place in places((blocks,) * len(_BASE_WIDTHS), config.stochastic_depth):
@@ -142,7 +143,7 @@ def wide_resnet_bottleneck(config: WideBottleneckConfig, *, input_shape: tuple[i
     """
     check_stages(config.blocks_per_stage, config.widths)
     kernel = kernel_arguments(config.weight_decay)
-    images = image_input(input_shape)
+    images = image_input(input_shape, smallest=32)
     x = ConvNormActivation(config.widths[0], 7, strides=2, padding="symmetric", name="conv1", **kernel)(images)
     x = first_pooling()(x)
     for place in places(config.blocks_per_stage, config.stochastic_depth):

@@ -6,6 +6,7 @@ from typing import Any
 import keras
 
 from ...layers import ConvNormActivation, DepthwiseSeparableConv2D, SpatialPooling2D
+from .image_input import image_input
 
 _SMALLEST = 7
 
@@ -68,13 +69,8 @@ def xception(config: XceptionConfig, *, input_shape: tuple[int | None, ...], num
     Raises:
         ValueError: for an input shape without three axes or under 7 x 7, or a size of the config that is out of range.
     """
-    if len(input_shape) != 3 or not input_shape[2] or any(size is not None and size < _SMALLEST for size in input_shape[:2]):
-        raise ValueError(
-            f"input_shape must be (height, width, channels) of at least {_SMALLEST} x {_SMALLEST} for the unpadded convolutions, "
-            f"got {input_shape}"
-        )
     norm: dict[str, Any] = {"momentum": config.momentum, "epsilon": 1e-3}
-    images = keras.Input(input_shape, name="images")
+    images = image_input(input_shape, smallest=_SMALLEST)
     x = ConvNormActivation(config.stem[0], 3, strides=2, padding="valid", name="block1_conv1", **norm)(images)
     x = ConvNormActivation(config.stem[1], 3, padding="valid", name="block1_conv2", **norm)(x)
     for block, filters in enumerate(config.entry, start=2):

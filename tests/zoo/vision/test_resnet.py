@@ -121,7 +121,7 @@ def test_config_reaches_the_layers():
 
 @pytest.mark.parametrize("shape", [(31, 224, 3), (224, 8, 3)])
 def test_an_input_smaller_than_the_strides_is_refused(shape):
-    with pytest.raises(zoo.CanonError, match=r"resnet50.*height and width of at least 32.*got \(\d+, \d+, 3\)"):
+    with pytest.raises(zoo.CanonError, match=r"resnet50.*at least 32 x 32.*got \(\d+, \d+, 3\)"):
         zoo.create("resnet50", input_shape=shape)
 
 

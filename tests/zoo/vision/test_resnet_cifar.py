@@ -27,5 +27,5 @@ def test_any_input_size():
 
 
 def test_an_input_smaller_than_the_strides_is_refused():
-    with pytest.raises(zoo.CanonError, match="height and width of at least 4"):
+    with pytest.raises(zoo.CanonError, match="at least 4 x 4"):
         zoo.create("resnet20", input_shape=(3, 32, 3))

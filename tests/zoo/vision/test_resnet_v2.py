@@ -77,7 +77,7 @@ def test_one_form_refuses_the_weights_of_the_other():
 @pytest.mark.parametrize("name", ["resnet50_v2", pytest.param("resnet50_v2_keras", marks=pytest.mark.slow)])
 def test_input_size(name):
     check_any_size(name, SMALL)
-    with pytest.raises(zoo.CanonError, match="height and width of at least 32"):
+    with pytest.raises(zoo.CanonError, match="at least 32 x 32"):
         zoo.create(name, input_shape=(16, 32, 3))
 
 

@@ -43,7 +43,7 @@ def test_widths_of_the_papers_101_layers():
 
 def test_input_size():
     check_any_size("resnext50_32x4d", SMALL)
-    with pytest.raises(zoo.CanonError, match="height and width of at least 32"):
+    with pytest.raises(zoo.CanonError, match="at least 32 x 32"):
         zoo.create("resnext50_32x4d", input_shape=(16, 32, 3))
 
 

@@ -72,9 +72,9 @@ def test_bad_overrides(name, overrides, message):
 def test_input_size():
     check_any_size("wide_resnet40_4", {"depth": 10, "widen_factor": 2}, ((8, 12), (7, 33)))
     check_any_size("wide_resnet50_2", {"blocks_per_stage": [1, 1, 1, 1], "widths": [4, 4, 8, 8]})
-    with pytest.raises(zoo.CanonError, match="height and width of at least 4"):
+    with pytest.raises(zoo.CanonError, match="at least 4 x 4"):
         zoo.create("wide_resnet40_4", input_shape=(3, 32, 3))
-    with pytest.raises(zoo.CanonError, match="height and width of at least 32"):
+    with pytest.raises(zoo.CanonError, match="at least 32 x 32"):
         zoo.create("wide_resnet50_2", input_shape=(3, 32, 3))
 
 

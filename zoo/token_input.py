@@ -1,4 +1,4 @@
-"""What the builders of this folder ask of `input_shape` and `num_classes`."""
+"""What the builders of models of language ask of `input_shape` and `num_classes`."""
 
 import keras
 
