@@ -26,3 +26,12 @@ def refuse_classes(num_classes: int) -> None:
     """
     if num_classes:
         raise ValueError(f"num_classes must be 0, because the outputs are the tokens of vocabulary_size, got {num_classes}.")
+
+
+def filled(token_ids, steps: int | None):
+    """Return token ids (B, T) filled up at the right with padding to a fixed number of steps; None leaves them as they are."""
+    if steps is None:
+        return token_ids
+    batch, given = keras.ops.shape(token_ids)
+    padding = keras.ops.zeros((batch, steps - given), token_ids.dtype)
+    return keras.ops.reshape(keras.ops.concatenate([token_ids, padding], axis=1), (-1, steps))

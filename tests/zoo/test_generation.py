@@ -192,6 +192,16 @@ def test_sources_up_to_the_last_place(name):
         zoo.generate(model, {"source_ids": [[3] * 51], "target_ids": [[1]]}, Generation(max_new_tokens=1))
 
 
+@pytest.mark.parametrize("name", ["seq2seq_luong_location", "transformer_tiny_learned"])
+def test_sources_of_a_model_with_fixed_steps(name):
+    model, free = (zoo.create(name, input_shape=shape, overrides=TRANSLATORS[name]) for shape in ((20,), (None,)))
+    free.set_weights(model.get_weights())
+    prompts = {"source_ids": [[3] * 18], "target_ids": [[1]]}
+    assert zoo.generate(model, prompts, Generation(max_new_tokens=1)) == zoo.generate(free, prompts, Generation(max_new_tokens=1))
+    with pytest.raises(zoo.CanonError, match=f"A source of 21 ids is more than '{name}' can read, 20"):
+        zoo.generate(model, {"source_ids": [[3] * 21], "target_ids": [[1]]}, Generation(max_new_tokens=1))
+
+
 def test_the_id_0_is_no_prompt_of_a_recurrent_writer():
     model = zoo.create("char_rnn_lstm", overrides={"units": [5], "vocabulary_size": 11, "embedding_dim": 4})
     for prompt in ([0], [5, 6, 0]):

@@ -8,6 +8,7 @@ from ...layers import MultiplicativeAttention
 from ..errors import CanonError
 from ..model import Model
 from ..stepping import encoder_model, step_model
+from ..token_input import filled
 
 LOWEST = -1e30  # a logit that is never chosen, and finite, so that probabilities stay numbers
 
@@ -39,8 +40,9 @@ class RecurrentDecoder:
         self.vocabulary_size: int = self._step.output["logits"].shape[-1]
         self.source_vocabulary_size: int = model.get_layer("source_embedding").vocabulary_size if self.has_encoder else 0
         self.max_length = None
-        places = [layer.max_length for layer in model.layers if isinstance(layer, MultiplicativeAttention) and layer.max_length]
-        self.source_max_length: int | None = min(places, default=None)
+        self._source_steps = model.input["source_ids"].shape[1] if self.has_encoder else None
+        limits = [layer.max_length for layer in model.layers if isinstance(layer, MultiplicativeAttention)]
+        self.source_max_length: int | None = min((limit for limit in (*limits, self._source_steps) if limit is not None), default=None)
 
     def start(self, batch_size, max_length: int, source_ids=None) -> dict[str, Any]:
         """Return the states before the first step.
@@ -53,7 +55,7 @@ class RecurrentDecoder:
         if self._encoder is not None:
             if source_ids is None:
                 raise CanonError(f"{self.model.name!r} translates: give source_ids, what it is to read.")
-            return dict(self._encoder(source_ids, training=False))
+            return dict(self._encoder(filled(source_ids, self._source_steps), training=False))
         widths = {tensor.name: tensor.shape[-1] for tensor in self._step.inputs if tensor.name != "token_ids"}
         return {name: keras.ops.zeros((batch_size, width)) for name, width in widths.items()}
 

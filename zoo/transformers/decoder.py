@@ -7,6 +7,7 @@ import keras
 from ...layers import LearnedPositionEmbedding
 from ..errors import CanonError
 from ..model import Model
+from ..token_input import filled
 
 
 class DecoderState(NamedTuple):
@@ -58,7 +59,9 @@ class Decoder:
             self._encoder = keras.Model(model.input["source_ids"], layers[last].output)
         self.vocabulary_size: int = self._tokens.vocabulary_size
         self.max_length = _table_length(self._positions)
-        self.source_max_length = _table_length(layers.get("source_positions"))
+        self._source_steps = model.input["source_ids"].shape[1] if self.has_encoder else None
+        limits = [limit for limit in (_table_length(layers.get("source_positions")), self._source_steps) if limit is not None]
+        self.source_max_length: int | None = min(limits, default=None)
 
     def start(self, batch_size, max_length: int, source_ids=None) -> DecoderState:
         """Return the state before the first step, with room for `max_length` steps of each row.
@@ -71,6 +74,7 @@ class Decoder:
         caches = [block.initial_cache(batch_size, max_length) for block in self._blocks]
         if self._encoder is None:
             return DecoderState(caches)
+        source_ids = filled(source_ids, self._source_steps)
         return DecoderState(caches, (self._encoder(source_ids, training=False), keras.ops.not_equal(source_ids, 0)))
 
     def run(self, token_ids, state: DecoderState, mask=None):

@@ -194,6 +194,8 @@ def test_a_table_of_equal_length_for_another_grid_is_resampled():
     assert zoo.load_weights(model, source).adapted == (("positions/embeddings", (17, 8), (17, 8)),)
     np.testing.assert_allclose(table(model)[1:].mean(0), table(source)[1:].mean(0), atol=0.05)
     assert not np.allclose(table(model), table(source))
+    foreign = zoo.load_weights(second, torch_state(length=17), format="torchvision")
+    assert foreign.adapted == (("positions/embeddings", (1, 17, 8), (17, 8)),)
     assert zoo.load_weights(second, model).adapted == ()
     assert zoo.load_weights(second, {weight.path: np.asarray(weight) for weight in model.weights}).adapted == ()
     np.testing.assert_array_equal(table(second), table(model))
