@@ -4,8 +4,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
+
+from .console import plain_console
 
 
 def compare(
@@ -19,26 +20,21 @@ def compare(
     from ..training.comparison import compare as compare_runs
 
     found = compare_runs(runs)
-    console = Console()
+    console = plain_console()
     for note in found.notes:
-        console.print(note, markup=False, highlight=False, soft_wrap=True)
+        console.print(note, highlight=False, soft_wrap=True)
     # a run in a column: many figures then fit on 80 columns
     table = Table(box=None, pad_edge=False)
     table.add_column("run", overflow="fold")
     rows = found.rows()
     for row in rows:
-        table.add_column(_plain(row["run"]), justify="right", overflow="fold")
+        table.add_column(row["run"], justify="right", overflow="fold")
     for key in list(rows[0])[1:]:
-        table.add_row(key, *(_plain(row[key]) for row in rows))
+        table.add_row(key, *(row[key] for row in rows))
     if found.differing:
         table.add_section()
     for key, *values in found.changes():
-        table.add_row(_plain(key), *map(_plain, values))
+        table.add_row(key, *values)
     console.print(table)
     if out is not None:
-        console.print(f"written: {found.write(out)}", markup=False, highlight=False, soft_wrap=True)
-
-
-def _plain(text: str) -> str:
-    """Return text in which rich finds no markup."""
-    return text.replace("[", "\\[")
+        console.print(f"written: {found.write(out)}", highlight=False, soft_wrap=True)

@@ -1,4 +1,4 @@
-"""What every command prints through: one console for answers, one for errors, and the sentence-then-exit rule."""
+"""What every command prints through: a console that reads no markup, and the sentence-then-exit rule."""
 
 import contextlib
 import os
@@ -6,9 +6,45 @@ import sys
 from collections.abc import Callable
 from importlib import import_module
 
+import typer
+from rich.console import Console
+from rich.text import Text
+
 from ..zoo.errors import CanonError
 
 EXIT_BAD_INPUT = 2
+INTERRUPTED = 130
+
+
+def plain_console(*, stderr: bool = False, soft_wrap: bool = False, highlight: bool = True) -> Console:
+    """Return a console that takes every text as it stands.
+
+    Names of classes, files and data sets come from the user: "cat[/dog]" is no markup, and ":cat:" no picture. What is to be bold is
+    a `rich.text.Text`.
+    """
+    return Console(stderr=stderr, soft_wrap=soft_wrap, highlight=highlight, markup=False, emoji=False)
+
+
+def bold(text: str, rest: str = "") -> Text:
+    """Return a text in bold, and another one after it that is not."""
+    return Text.assemble((text, "bold"), rest)
+
+
+def stopped(error: Exception) -> typer.Exit:
+    """Tell why a run stopped, and return what ends the command."""
+    plain_console(stderr=True, soft_wrap=True, highlight=False).print(f"canon: {error}")
+    return typer.Exit(INTERRUPTED)
+
+
+def without_workers(arguments: list[str]) -> list[str]:
+    """Return the command line as each worker gets it."""
+    kept, left = [], iter(arguments)
+    for argument in left:
+        if argument == "--workers":
+            next(left, None)
+        elif not argument.startswith("--workers="):
+            kept.append(argument)
+    return kept
 
 
 def quiet_tensorflow() -> None:
@@ -44,11 +80,9 @@ def run_command(command: Callable[[], None]) -> int:
     except CanonError as error:
         print(f"canon: {error}", file=sys.stderr)
         return EXIT_BAD_INPUT
-    except KeyboardInterrupt:
-        print("canon: stopped.", file=sys.stderr)
-        return 130
-    except BrokenPipeError:
-        # the reader (head, less) went away; nothing is wrong
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+    except OSError as error:
+        where = "" if error.filename is None else f"{os.fspath(error.filename)!r}: "
+        reason = error.strerror or str(error).strip().partition("\n")[0] or type(error).__name__
+        print(f"canon: {where}{reason}.", file=sys.stderr)
+        return EXIT_BAD_INPUT
     return 0

@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from .console import load_tensorflow
+from .console import bold, load_tensorflow, plain_console
 
 RECIPE = "lenet5_digits"
 
@@ -25,7 +25,7 @@ def demo(
 
     Example: canon demo
     """
-    console = Console(highlight=False, soft_wrap=True)
+    console = plain_console(highlight=False, soft_wrap=True)
     console.print("Loading TensorFlow ...")
     load_tensorflow()
     from .. import serving, training
@@ -34,10 +34,8 @@ def demo(
     console.rule(f"1  Train: recipe {RECIPE}")
     result = training.run(RECIPE, out / "run", overwrite=True)
     correct = round(result.test_metrics["accuracy"] * result.test_metrics["examples"])
-    console.print(
-        f"Test accuracy [bold]{result.test_metrics['accuracy']:.4f}[/bold] ({correct} of {result.test_metrics['examples']} "
-        f"digits that training never saw), trained in {result.seconds:.0f} s."
-    )
+    shares = f" ({correct} of {result.test_metrics['examples']} digits that training never saw), trained in {result.seconds:.0f} s."
+    console.print("Test accuracy", bold(f"{result.test_metrics['accuracy']:.4f}", shares))
 
     console.rule("2  Export: a SavedModel that TF Serving could load")
     bundle = serving.export(result.model, out / "saved_models" / "lenet5")
@@ -47,6 +45,8 @@ def demo(
     data = training.data.load("digits")
     index = (int(time.time()) // 86_400 if image is None else image) % len(data.test)
     picture, truth = data.test.image(index), data.class_names[int(data.test.labels[index])]
+    digit = out / "digit.png"
+    digit.write_bytes(_png(picture))
     with serving.Server(out / "saved_models", port=0, quiet=True) as server:
         url = f"{server.url}/v1/models/lenet5:predict"
         _ask(url, _png(picture))  # the first request traces the graph; the second is what a client waits for
@@ -54,17 +54,17 @@ def demo(
     best = max(range(len(probabilities)), key=probabilities.__getitem__)
     _show(console, picture, data.class_names, probabilities)
     verdict = "right" if data.class_names[best] == truth else "wrong"
-    console.print(
-        f"Test image {index}: predicted [bold]{data.class_names[best]}[/bold] ({probabilities[best]:.1%}), "
-        f"true label [bold]{truth}[/bold]: {verdict}. Answered in {milliseconds:.0f} ms by POST {url}; the server is stopped."
-    )
+    answered = f": {verdict}. Answered in {milliseconds:.0f} ms by POST {url}; the server is stopped."
+    predicted = bold(data.class_names[best], f" ({probabilities[best]:.1%}), true label ")
+    console.print(f"Test image {index}: predicted", predicted.append_text(bold(truth, answered)))
 
     console.rule(f"Done in {time.perf_counter() - started:.0f} s")
     run = result.folder
+    console.print(f"The test image: {digit}")
     console.print(f"Curves: {run / 'curves.png'}   mistakes: {run / 'mistakes.png'}   report: {run / 'report.md'}")
     console.print("Try next:")
     console.print(f"  canon serve {out / 'saved_models'}           and then: curl http://127.0.0.1:8501/v1/models/lenet5")
-    console.print(f"  canon predict {run} YOUR_DIGIT.png       a digit of your own, light on dark")
+    console.print(f"  canon predict {run} {digit}       or a digit of your own, light on dark")
     console.print("  canon train lenet5_modern_fashion_mnist   70,000 pictures of clothes")
     console.print("  canon list                                every model of the zoo")
 

@@ -4,10 +4,10 @@ import json
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
-from .console import load_tensorflow
+from .console import load_tensorflow, plain_console
 from .train import complete_recipe, parse_changes
 
 _COLOURS = ("ok", "green"), ("warning", "yellow"), ("error", "red")
@@ -39,7 +39,7 @@ def doctor(
     else:
         table, colours = Table.grid(padding=(0, 2)), dict(_COLOURS)
         for finding in findings:
-            table.add_row(finding.check, f"[{colours[finding.verdict]}]{finding.verdict}[/]", finding.sentence)
-        Console().print(table)
+            table.add_row(finding.check, Text(finding.verdict, colours[finding.verdict]), finding.sentence)
+        plain_console().print(table)
     if any(finding.verdict != "ok" for finding in findings):
         raise typer.Exit(1)

@@ -4,12 +4,11 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from ..training.recipe import load_recipe
 from ..zoo import info
 from ..zoo.errors import CanonError
-from .console import load_tensorflow
+from .console import load_tensorflow, plain_console
 from .models import complete_model
 
 
@@ -36,4 +35,4 @@ def draw(
         from ..zoo.drawing import draw as draw_model
 
         draw_model(name, path)
-    Console().print(f"wrote {path}", highlight=False, soft_wrap=True)
+    plain_console(highlight=False, soft_wrap=True).print(f"wrote {path}")

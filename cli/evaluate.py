@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
-from .console import load_tensorflow
+from .console import bold, load_tensorflow, plain_console
 
 
 def evaluate(
@@ -31,8 +30,9 @@ def evaluate(
     if as_json:
         print(json.dumps({**result.metrics(), "classes": [asdict(row) for row in result.by_class()]}, indent=2))
         return
-    console = Console()
-    console.print(f"{result.data}, {result.split} split: accuracy [bold]{result.accuracy:.4f}[/] of {len(result.truth):,} examples")
+    console = plain_console()
+    accuracy = bold(f"{result.accuracy:.4f}", f" of {len(result.truth):,} examples")
+    console.print(f"{result.data}, {result.split} split: accuracy", accuracy)
     table = Table(box=None, pad_edge=False)
     for title in ("class", "precision", "recall", "F1", "examples"):
         table.add_column(title, justify="left" if title == "class" else "right")

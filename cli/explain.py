@@ -5,11 +5,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from ..zoo.errors import CanonError, unknown_name
-from .console import load_tensorflow
+from .console import bold, load_tensorflow, plain_console
 
 
 def explain(
@@ -63,8 +62,8 @@ def explain(
     assert preprocessing is not None  # preprocess refuses models without
     draw_explanations(as_seen(read_image(image), preprocessing), heats, out, title=f"{labels[chosen]} in {image.name}")
     table = Table.grid(padding=(0, 2))
-    table.add_row("most probable", f"[bold]{best}[/] ({probability:.4f})")
+    table.add_row("most probable", bold(best, f" ({probability:.4f})"))
     table.add_row("explained", f"{labels[chosen]}: its logit is {gradients.change[0]:+.4f} against a black picture's")
     table.add_row("unexplained", f"{gradients.gap[0]:+.2g} of that by integrated gradients with {steps} steps")
     table.add_row("picture", str(out))
-    Console().print(table)
+    plain_console().print(table)

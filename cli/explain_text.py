@@ -5,11 +5,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from ..zoo.errors import CanonError
+from .console import plain_console
 
 if TYPE_CHECKING:
     from ..zoo import CharacterTokenizer
@@ -65,11 +64,11 @@ def explain_text(model: Path, text: str, out: Path) -> None:
     draw_text(out, maps, token_names(words, ids), **shown)
     table = Table.grid(padding=(0, 2))
     if sources:
-        table.add_row("translation", escape(words.decode(written)))
+        table.add_row("translation", words.decode(written))
     for name, token in list(zip(names, best, strict=True))[:_TOP]:
-        table.add_row("next", f"{escape(name)} ({last[token]:.4f})")
-    table.add_row("picture", escape(str(out)))
-    Console().print(table)
+        table.add_row("next", f"{name} ({last[token]:.4f})")
+    table.add_row("picture", str(out))
+    plain_console().print(table)
 
 
 def _two_alphabets(folder: Path | None) -> tuple["CharacterTokenizer", "CharacterTokenizer"] | None:

@@ -5,11 +5,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from ..zoo.errors import CanonError
-from .console import load_tensorflow
+from .console import bold, load_tensorflow, plain_console
 
 if TYPE_CHECKING:
     from ..serving import Text
@@ -75,14 +74,14 @@ def export(
         table.add_column(title)
     for key, signature in bundle.manifest.signatures.items():
         table.add_row(key, _tensors(signature.inputs), _tensors(signature.outputs))
-    console = Console()
-    console.print(f"Wrote version {bundle.version} of [bold]{bundle.name}[/bold] to {bundle.path}", highlight=False)
+    console = plain_console(highlight=False)
+    console.print(f"Wrote version {bundle.version} of", bold(bundle.name, f" to {bundle.path}"))
     console.print(table)
     for name, file in bundle.manifest.formats.items():
-        console.print(f"{name}: {bundle.path / file}", highlight=False)
+        console.print(f"{name}: {bundle.path / file}")
     for item in bundle.manifest.measurements:
-        console.print(_measured(item), highlight=False)
-    console.print(f"Serve it: canon serve {bundle.path.parent}", highlight=False)
+        console.print(_measured(item))
+    console.print(f"Serve it: canon serve {bundle.path.parent}")
 
 
 def _text(folder: Path, max_new_tokens: int, temperature: float, start: str | None, stream: bool) -> "Text":

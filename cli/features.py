@@ -4,11 +4,11 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from ..zoo.errors import CanonError
-from .console import load_tensorflow
+from .console import load_tensorflow, plain_console
 
 
 def features(
@@ -42,6 +42,8 @@ def features(
     counts = ", ".join(f"{len(labels):,} {split}" for split, labels in found.labels.items())
     table.add_row("features", f"{found.dimensions:,} numbers for each of {counts} examples")
     for result in (linear_probe(found), nearest_neighbours(found)) if probe else ():
-        table.add_row(result.name, f"test accuracy [bold]{result.test_accuracy:.4f}[/] (setting {result.setting:g})")
+        table.add_row(
+            result.name, Text.assemble("test accuracy ", (f"{result.test_accuracy:.4f}", "bold"), f" (setting {result.setting:g})")
+        )
     table.add_row("file", str(path))
-    Console().print(table)
+    plain_console().print(table)

@@ -4,14 +4,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from ..zoo.errors import CanonError
-from .console import load_tensorflow
-from .train import parse_changes
-
-_INTERRUPTED = 130
+from .console import load_tensorflow, stopped
+from .train import parse_changes, show_run
 
 
 def finetune(
@@ -63,12 +59,5 @@ def finetune(
             overwrite=overwrite,
         )
     except RunInterrupted as interrupt:
-        Console(stderr=True).print(f"canon: {interrupt}", markup=False, highlight=False, soft_wrap=True)
-        raise typer.Exit(_INTERRUPTED) from interrupt
-    table = Table.grid(padding=(0, 2))
-    table.add_row("test accuracy", f"[bold]{result.test.accuracy:.4f}[/] of {len(result.test.truth):,} examples")
-    table.add_row("weights kept", f"epoch {result.best_epoch + 1} of {len(result.history['loss'])}")
-    table.add_row("time", f"{result.seconds:.0f} s")
-    table.add_row("report", str(result.folder / "report.md"))
-    table.add_row("model", str(result.folder / "model.keras"))
-    Console().print(table)
+        raise stopped(interrupt) from interrupt
+    show_run(result)

@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
-from .console import load_tensorflow
+from .console import load_tensorflow, plain_console
 
 
 def inspect(
@@ -27,7 +26,7 @@ def inspect(
     if as_json:
         print(json.dumps({**dataclasses.asdict(found), "path": str(found.path)}, indent=2))
         return
-    console = Console(highlight=False, soft_wrap=True)
+    console = plain_console(highlight=False, soft_wrap=True)
     manifest = found.manifest
     console.print(str(found.path) if manifest is None else f"{manifest.name}, version {manifest.version}: {found.path}")
     if manifest is not None:

@@ -5,13 +5,13 @@ from dataclasses import asdict
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from ..zoo import info, list_models
 from ..zoo.cards import shape_walk
 from ..zoo.records import ModelInfo, Preprocessing, WeightsRecord
+from .console import plain_console
 
 
 def complete_model(incomplete: str) -> list[str]:
@@ -44,9 +44,9 @@ def list_command(
         shape = "x".join("any" if size is None else str(size) for size in row.input_shape)
         tags = Text(weights, no_wrap=True, overflow="ellipsis")
         table.add_row(row.name, str(row.year), f"{row.trainable_parameters:,}", _macs(row.gmacs), shape, tags)
-    Console().print(table)
+    plain_console().print(table)
     if not rows:
-        Console(stderr=True).print(f"No model matches {pattern!r} with these filters; `canon list` without arguments shows all.")
+        plain_console(stderr=True).print(f"No model matches {pattern!r} with these filters; `canon list` without arguments shows all.")
 
 
 def info_command(
@@ -66,7 +66,7 @@ def info_command(
     table.add_column(overflow="fold")
     for label, value in _card(row):
         table.add_row(label, value)
-    Console().print(table)
+    plain_console().print(table)
 
 
 def _card(row: ModelInfo) -> list[tuple[str, str]]:

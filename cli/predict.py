@@ -5,10 +5,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
-from .console import load_tensorflow
+from .console import load_tensorflow, plain_console
 
 
 def predict(
@@ -40,4 +39,4 @@ def predict(
     for path, row in zip(images, answers, strict=True):
         for position, (label, probability) in enumerate(row):
             table.add_row(str(path) if position == 0 else "", label, f"{probability:.4f}")
-    Console().print(table)
+    plain_console().print(table)

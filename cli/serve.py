@@ -1,14 +1,17 @@
 """`canon serve`: exported models over HTTP and gRPC."""
 
 import os
+import shlex
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
 from ..zoo.errors import CanonError
-from .console import load_tensorflow
+from .console import load_tensorflow, plain_console
+
+if TYPE_CHECKING:
+    from ..serving.limits import Limits
 
 
 def serve(
@@ -20,6 +23,7 @@ def serve(
     max_rows: Annotated[int, typer.Option(help="Most rows of one request.")] = 1024,
     max_megapixels: Annotated[float, typer.Option(help="Most pixels of one encoded image, in millions.")] = 50.0,
     max_pending: Annotated[int, typer.Option(help="Most requests under way at once; others are sent away (429).")] = 256,
+    max_pending_mb: Annotated[float, typer.Option(help="Most MiB that the requests under way may hold; others are sent away.")] = 512.0,
     timeout: Annotated[float, typer.Option(help="Seconds that a request may take.")] = 60.0,
     max_batch: Annotated[int, typer.Option(help="Most rows that requests are combined into; 1 turns batching off.")] = 32,
     max_wait_ms: Annotated[float, typer.Option(help="How long a batch waits for more requests.")] = 2.0,
@@ -33,29 +37,32 @@ def serve(
 
     Example: canon serve saved_models --port 8501 --grpc-port 8500
     """
-    if emit is not None:
-        _write_files(emit, directory, out, max_batch, max_wait_ms)
-        return
     token, labels = _read_token(token_file), parse_labels(label or [])
     from ..serving.memory import settle_process, share_arenas
 
     share_arenas()
-    load_tensorflow()
-    from ..serving import Limits, Server
-    from ..serving.server import curl_example
+    from ..serving.limits import Limits
 
-    settle_process()
     limits = Limits(
         max_body_mb=max_body_mb,
         max_rows=max_rows,
         max_megapixels=max_megapixels,
         timeout_s=timeout,
         max_pending=max_pending,
+        max_pending_mb=max_pending_mb,
         max_batch=max_batch,
         max_wait_ms=max_wait_ms,
     )
+    if emit is not None:
+        _write_files(emit, directory, out, limits)
+        return
+    load_tensorflow()
+    from ..serving import Server
+    from ..serving.server import curl_example
+
+    settle_process()
     server = Server(directory, host=host, port=port, grpc_port=grpc_port, limits=limits, token=token, keep=keep, labels=labels)
-    console = Console(soft_wrap=True, highlight=False, markup=False)
+    console = plain_console(soft_wrap=True, highlight=False)
     for name, versions in server.catalogue.models.items():
         console.print(f"{name} (version {', '.join(map(str, versions))}): {server.url}/v1/models/{name}")
     for name, failures in server.catalogue.failures.items():
@@ -65,16 +72,18 @@ def serve(
         console.print(f"gRPC: {host}:{server.grpc_port}")
     console.print(f"Page: {server.url}/")
     first = next(iter(server.catalogue.models))
-    console.print(f"Try: {curl_example(server.url, server.catalogue.find(first).servable)}")
+    # the token itself is not shown
+    bearer = None if token is None else "$CANON_TOKEN" if token_file is None else f"$(cat {shlex.quote(str(token_file))})"
+    console.print(f"Try: {curl_example(server.url, server.catalogue.find(first).servable, bearer)}")
     server.run()
     console.print("Stopped.")
 
 
-def _write_files(target: str, directory: Path, out: Path, max_batch: int, max_wait_ms: float) -> None:
+def _write_files(target: str, directory: Path, out: Path, limits: "Limits") -> None:
     from ..serving.emit import emit
 
-    console = Console(soft_wrap=True, highlight=False, markup=False)
-    for path in emit(target, directory, out, max_batch=max_batch, max_wait_ms=max_wait_ms):
+    console = plain_console(soft_wrap=True, highlight=False)
+    for path in emit(target, directory, out, max_batch=limits.max_batch, max_wait_ms=limits.max_wait_ms):
         console.print(f"Wrote {path}")
     console.print("How to run it stands at the top of the first file.")
 

@@ -3,19 +3,19 @@
 import sys
 import tomllib
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from ..training.cluster import run_local_workers
 from ..training.recipe import list_recipes
 from ..training.sections import Recipe
 from ..zoo.errors import CanonError
-from .console import load_tensorflow
+from .console import bold, load_tensorflow, plain_console, stopped, without_workers
 
-_INTERRUPTED = 130
+if TYPE_CHECKING:
+    from ..training.running import RunResult
 
 
 def complete_recipe(incomplete: str) -> list[str]:
@@ -43,7 +43,7 @@ def train(
     # a mistake in the recipe is told before TensorFlow is loaded, which takes seconds
     load_recipe(recipe, overrides if seed is None else {**overrides, "train.seed": seed}, smoke)
     if workers is not None:
-        raise typer.Exit(run_local_workers(_without_workers(sys.argv[1:]), workers))
+        raise typer.Exit(run_local_workers(without_workers(sys.argv[1:]), workers))
     load_tensorflow()
     if find_lr:
         _find_lr(load_recipe(recipe, overrides if seed is None else {**overrides, "train.seed": seed}, smoke), out)
@@ -53,15 +53,19 @@ def train(
     try:
         result = run(recipe, out, overrides=overrides, smoke=smoke, seed=seed, overwrite=overwrite)
     except RunInterrupted as interrupt:
-        Console(stderr=True).print(f"canon: {interrupt}", markup=False, highlight=False, soft_wrap=True)
-        raise typer.Exit(_INTERRUPTED) from interrupt
+        raise stopped(interrupt) from interrupt
+    show_run(result)
+
+
+def show_run(result: "RunResult") -> None:
+    """Print what a finished run reached, and where it lies."""
     table = Table.grid(padding=(0, 2))
-    table.add_row("test accuracy", f"[bold]{result.test.accuracy:.4f}[/] of {len(result.test.truth):,} examples")
+    table.add_row("test accuracy", bold(f"{result.test.accuracy:.4f}", f" of {len(result.test.truth):,} examples"))
     table.add_row("weights kept", f"epoch {result.best_epoch + 1} of {len(result.history['loss'])}")
     table.add_row("time", f"{result.seconds:.0f} s")
     table.add_row("report", str(result.folder / "report.md"))
     table.add_row("model", str(result.folder / "model.keras"))
-    Console().print(table)
+    plain_console().print(table)
 
 
 def _find_lr(recipe: Recipe, out: Path | None) -> None:
@@ -75,21 +79,10 @@ def _find_lr(recipe: Recipe, out: Path | None) -> None:
     title = f"{recipe.name}: {recipe.optimizer.name}, batches of {recipe.train.batch_size}"
     draw_rate_range(found.rates, found.losses, found.smoothed, found.suggestion, path, title=title)
     table = Table.grid(padding=(0, 2))
-    table.add_row("suggestion", f"[bold]optimizer.learning_rate={found.suggestion:.2g}[/], where the loss falls fastest")
+    table.add_row("suggestion", bold(f"optimizer.learning_rate={found.suggestion:.2g}", ", where the loss falls fastest"))
     table.add_row("tried", f"{found.rates[0]:.1g} to {found.rates[-1]:.2g} in {len(found.rates)} updates")
     table.add_row("picture", str(path))
-    Console().print(table)
-
-
-def _without_workers(arguments: list[str]) -> list[str]:
-    """Return the command line as each worker gets it."""
-    kept, left = [], iter(arguments)
-    for argument in left:
-        if argument == "--workers":
-            next(left, None)
-        elif not argument.startswith("--workers="):
-            kept.append(argument)
-    return kept
+    plain_console().print(table)
 
 
 def parse_changes(changes: list[str]) -> dict[str, Any]:

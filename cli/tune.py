@@ -5,17 +5,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from ..training.tune_section import METHODS
-from .console import load_tensorflow
+from .console import load_tensorflow, plain_console, stopped, without_workers
 from .train import complete_recipe, parse_changes
 
 if TYPE_CHECKING:
     from ..training.tuning import TuneResult
 
-_INTERRUPTED = 130
 _SHOWN = 10
 
 
@@ -45,7 +43,7 @@ def tune(
     if workers is not None:
         from ..training.tuning_workers import search_in_processes
 
-        status = search_in_processes(_without_workers(sys.argv[1:]), workers)
+        status = search_in_processes(without_workers(sys.argv[1:]), workers)
         if status:
             raise typer.Exit(status)
         _show(tuning.result_of(tuning.search_folder(found, out)))
@@ -54,8 +52,7 @@ def tune(
     try:
         result = tuning.tune(found, out, max_trials=max_trials, method=method, seed=seed, restart=restart)
     except tuning.SearchInterrupted as interrupt:
-        Console(stderr=True).print(f"canon: {interrupt}", markup=False, highlight=False, soft_wrap=True)
-        raise typer.Exit(_INTERRUPTED) from interrupt
+        raise stopped(interrupt) from interrupt
     except tuning.SearchFailed:
         # the chief tells it, when all workers are done
         if tuning.is_worker():
@@ -69,7 +66,7 @@ def _show(result: "TuneResult") -> None:
     from ..training.tuning_report import ranked
 
     order, keys = ranked(result.trials, result.objective), list(result.best.values)
-    console = Console()
+    console = plain_console()
     table = Table(
         box=None, pad_edge=False, title=f"the best {_SHOWN} of {len(order)}" if len(order) > _SHOWN else None, title_justify="left"
     )
@@ -80,17 +77,6 @@ def _show(result: "TuneResult") -> None:
         table.add_row(str(trial.number), *values, f"{trial.objective:.4f}", str(trial.epochs or ""), f"{trial.seconds or 0.0:.0f}")
     console.print(table)
     for trial in result.failed:
-        console.print(f"trial {trial.number} failed: {trial.reason}", markup=False, highlight=False, soft_wrap=True)
+        console.print(f"trial {trial.number} failed: {trial.reason}", highlight=False, soft_wrap=True)
     for name, path in (("report", "tuning.md"), ("best recipe", "best.toml")):
-        console.print(f"{name:12} {result.folder / path}", markup=False, highlight=False, soft_wrap=True)
-
-
-def _without_workers(arguments: list[str]) -> list[str]:
-    """Return the command line as the chief and each worker get it."""
-    kept, left = [], iter(arguments)
-    for argument in left:
-        if argument == "--workers":
-            next(left, None)
-        elif not argument.startswith("--workers="):
-            kept.append(argument)
-    return kept
+        console.print(f"{name:12} {result.folder / path}", highlight=False, soft_wrap=True)

@@ -15,6 +15,7 @@ from .versions import list_versions
 MANIFEST = "manifest.json"
 LABELS = "assets/labels.txt"
 TOKENIZER = Path("assets.extra/tokenizer.json")
+IMAGES_BYTES = "images_bytes"  # the input of encoded images
 
 
 @dataclass(frozen=True)

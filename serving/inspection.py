@@ -126,7 +126,7 @@ def check_safe(folder: Path) -> None:
     if unsafe:
         raise CanonError(
             f"The SavedModel in {str(folder)!r} has ops that reach files, the network or Python ({', '.join(unsafe)}): "
-            "if you trust where it comes from, load it with allow_unsafe_ops=True."
+            "if you trust where it comes from, serving.load takes it with allow_unsafe_ops=True; `canon serve` takes none such."
         )
 
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..zoo.errors import CanonError
+from .bundle import IMAGES_BYTES
 from .errors import RequestError, overloaded
 from .picture_sizes import count_pixels
-from .signatures import IMAGES_BYTES
 
 
 @dataclass(frozen=True)

@@ -66,7 +66,7 @@ def read_samples(data: Any, specs: Mapping[str, TensorSpec], preprocessing: Prep
         inputs = {next(iter(specs)): inputs}
     if set(inputs) != set(specs):
         raise CanonError(f"The data must hold exactly the inputs {', '.join(sorted(specs))}, got {', '.join(sorted(inputs)) or 'none'}.")
-    samples = Samples({name: from_array(inputs[name], spec, name) for name, spec in specs.items()}, _classes(targets))
+    samples = Samples({name: from_array(inputs[name], spec, name) for name, spec in specs.items()}, _classes(targets, len(labels)))
     lengths = {len(array) for array in samples.inputs.values()} | (set() if samples.targets is None else {len(samples.targets)})
     if len(lengths) != 1 or 0 in lengths:
         raise CanonError(f"The data need the same number of rows, at least one, in every input and target, got {sorted(lengths)}.")
@@ -98,14 +98,19 @@ def _read_path(path: Path, preprocessing: Preprocessing | None, labels: Sequence
 def _read_images(folder: Path, preprocessing: Preprocessing | None, labels: Sequence[str]) -> tuple[dict[str, np.ndarray], Any]:
     if preprocessing is None:
         raise CanonError("A folder of images needs a model with a preprocessing: give an .npz file of arrays instead.")
-    files = sorted(path for path in folder.rglob("*") if path.suffix.lower() in _IMAGES)
+    # a notebook, an editor or a file system keeps copies in hidden folders
+    shown = (path for path in folder.rglob("*") if not any(part.startswith(".") for part in path.relative_to(folder).parts))
+    files = sorted(path for path in shown if path.suffix.lower() in _IMAGES)
     if not files:
         raise CanonError(f"There are no images in {str(folder)!r}: give a folder of JPEG, PNG, GIF, BMP or WebP files.")
-    images = np.stack([_read_image(path, preprocessing) for path in files])
     names = [path.parent.name for path in files]
     known = {label: index for index, label in enumerate(labels)}
-    targets = [known[name] for name in names] if all(name in known for name in names) else None
-    return {"images": images}, targets
+    unknown = {name for name in names if name not in known}
+    # where no folder is a class, the classes are not known
+    if unknown and unknown < set(names):
+        raise CanonError(f"In {str(folder)!r} some folders of images are no class of the model: {', '.join(map(repr, sorted(unknown)))}.")
+    images = np.stack([_read_image(path, preprocessing) for path in files])
+    return {"images": images}, [known[name] for name in names] if not unknown else None
 
 
 def _read_image(path: Path, preprocessing: Preprocessing) -> np.ndarray:
@@ -115,10 +120,13 @@ def _read_image(path: Path, preprocessing: Preprocessing) -> np.ndarray:
         raise CanonError(f"No JPEG, PNG, GIF, BMP or WebP image could be read from {str(path)!r}.") from error
 
 
-def _classes(targets: Any) -> np.ndarray | None:
+def _classes(targets: Any, count: int) -> np.ndarray | None:
     if targets is None:
         return None
     array = np.asarray(targets)
     if array.ndim != 1 or array.dtype.kind not in "iu":
         raise CanonError(f"Targets must be class indices, one a row, got {array.dtype} of shape {array.shape}.")
+    if array.size and (array.min() < 0 or (count and array.max() >= count)):
+        allowed = f"0 to {count - 1}" if count else "0 or above"
+        raise CanonError(f"Targets must be class indices {allowed}, got {array.min()} to {array.max()}.")
     return array

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +10,12 @@ import numpy as np
 import tensorflow as tf
 
 from ..zoo.errors import CanonError
-from .bundle import MANIFEST, Bundle, Manifest, Signature, read_bundle
+from ..zoo.tokenizers import Tokenizer
+from ..zoo.tokenizers_files import load_tokenizer
+from .bundle import IMAGES_BYTES, MANIFEST, TOKENIZER, Bundle, Manifest, Signature, read_bundle
 from .errors import RequestError, not_found
 from .image_check import ImageCheck
 from .inspection import check_safe, find_saved_model, foreign_bundle
-from .signatures import IMAGES_BYTES
 from .tensors import from_array
 
 DEFAULT_SIGNATURE = "serving_default"
@@ -85,6 +87,11 @@ class Servable:
     def labels(self) -> tuple[str, ...]:
         """Class names in the order of the logits; empty when none were exported."""
         return self._labels
+
+    @cached_property
+    def tokenizer(self) -> Tokenizer:
+        """The tokenizer of a bundle that writes text; it is read once."""
+        return load_tokenizer(self.bundle.path / TOKENIZER)
 
     def predict(self, inputs: Any, signature: str | None = None) -> dict[str, np.ndarray]:
         """Compute the outputs of a batch.

@@ -17,13 +17,12 @@ from pathlib import Path
 from typing import Any, Self
 
 from ..zoo.errors import CanonError
-from .bundle import read_bundle
+from .bundle import IMAGES_BYTES, read_bundle
 from .catalogue import Catalogue
 from .limits import Intake, Limits
 from .logs import Log
 from .servable import Servable
 from .served import Served
-from .signatures import IMAGES_BYTES
 from .warming import TINY_PNG, warm_up
 from .watching import Watcher
 
@@ -185,16 +184,23 @@ class Server:
         self._log.write(event, {"model": model, "version": version, **({"reason": reason} if reason else {})})
 
 
-def curl_example(url: str, servable: Servable) -> str:
-    """Return a curl command that asks the model something: an image or a text where it takes one, else its metadata."""
+def curl_example(url: str, servable: Servable, bearer: str | None = None) -> str:
+    """Return a curl command that asks the model something: an image or a text where it takes one, else its metadata.
+
+    Args:
+        url: of the server.
+        servable: the model.
+        bearer: how the shell gets at the token, such as "$CANON_TOKEN"; None for a server that asks for none.
+    """
+    curl = "curl" if bearer is None else f'curl -H "Authorization: Bearer {bearer}"'
     model = f"{url}/v1/models/{servable.bundle.name}"
     name = next((name for name in ("generate", "bytes") if name in servable.signatures), None)
     if name is None:
-        return f"curl {model}/metadata"
+        return f"{curl} {model}/metadata"
     inputs = servable.signatures[name].inputs
     row = {key: example_value(key, spec.dtype) for key, spec in inputs.items()}
     body = json.dumps({"signature_name": name, "instances": [row if len(row) > 1 else next(iter(row.values()))]})
-    return f"curl -d '{body}' {model}:predict"
+    return f"{curl} -d '{body}' {model}:predict"
 
 
 def example_value(name: str, dtype: str) -> Any:

@@ -13,8 +13,9 @@ from ..zoo.feature_maps import features as feature_maps
 from ..zoo.model import Model
 from ..zoo.preprocessing import apply_preprocessing, decode_image
 from ..zoo.records import Preprocessing
+from .bundle import IMAGES_BYTES
 
-IMAGES, IMAGES_BYTES, LOGITS, PROBABILITIES = "images", "images_bytes", "logits", "probabilities"
+IMAGES, LOGITS, PROBABILITIES = "images", "logits", "probabilities"
 
 
 @dataclass(frozen=True)

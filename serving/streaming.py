@@ -17,9 +17,7 @@ from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from ..zoo.errors import CanonError
-from ..zoo.tokenizers import TextStream, Tokenizer
-from ..zoo.tokenizers_files import load_tokenizer
-from .bundle import TOKENIZER
+from ..zoo.tokenizers import TextStream
 from .errors import RequestError, timed_out
 from .servable import Servable, check_names
 from .tensors import from_json
@@ -44,7 +42,7 @@ class Stream:
         if not {"begin", "next"} <= set(servable.signatures):
             raise RequestError(f"Model {servable.bundle.name!r} was not exported for streaming: export it with Text(stream=True).", 404)
         self._servable, self._until, self._timeout_s = servable, time.monotonic() + timeout_s, timeout_s
-        self._words: Tokenizer = load_tokenizer(servable.bundle.path / TOKENIZER)
+        self._words = servable.tokenizer
         (door,) = servable.signatures["begin"].inputs
         following = servable.signatures["next"].inputs
         specs = {**servable.signatures["begin"].inputs, **{name: spec for name, spec in following.items() if not name.startswith(LOOP)}}

@@ -17,7 +17,8 @@ from ..zoo.stepping import step_model
 from ..zoo.tokenizers import Tokenizer
 from ..zoo.tokenizers_plain import END, START
 from ..zoo.tokenizers_subword import GPT2_SPECIAL
-from .signatures import IMAGES_BYTES, LOGITS, Plan, at_door, name_outputs, read_images
+from .bundle import IMAGES_BYTES
+from .signatures import LOGITS, Plan, at_door, name_outputs, read_images
 
 PROMPT, SEED, SOURCE, TEXT = "prompt", "seed", "source", "text"
 LOOP, TOKEN, ENDED = "loop_", "token", "ended"

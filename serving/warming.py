@@ -6,10 +6,9 @@ import numpy as np
 import tensorflow as tf
 
 from ..zoo.errors import CanonError
-from .bundle import Signature
+from .bundle import IMAGES_BYTES, Signature
 from .errors import RequestError
 from .servable import Servable
-from .signatures import IMAGES_BYTES
 
 # An 8 x 8 PNG of an upright stroke; the example requests send it too.
 TINY_PNG = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAgAAAAICAAAAADhZOFXAAAAFklEQVR42mNgQAb/GRgYmGAcYhhwAAA7dgEK7tLQGgAAAABJRU5ErkJggg==")

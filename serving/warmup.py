@@ -9,8 +9,7 @@ import tensorflow as tf
 from tensorflow.core.framework import tensor_pb2
 
 from ..zoo.records import Preprocessing
-from .bundle import Signature, TensorSpec
-from .signatures import IMAGES_BYTES
+from .bundle import IMAGES_BYTES, Signature, TensorSpec
 
 WARMUP = "assets.extra/tf_serving_warmup_requests"
 _OPEN_SIZE = 32  # of an axis of any length

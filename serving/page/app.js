@@ -11,8 +11,7 @@ let picture = null; // a file that was chosen or dropped; null when the drawing 
 
 const drawing = new Drawing(byId("drawing"), () => {
   picture = null;
-  if (drawing.empty) showNothing();
-  else ask();
+  (drawing.empty ? showNothing : ask)();
   showCurl();
 });
 
@@ -289,9 +288,7 @@ byId("model").addEventListener("change", showModel);
 byId("clear").addEventListener("click", () => drawing.clear());
 byId("ask").addEventListener("click", ask);
 byId("copy").addEventListener("click", copyCurl);
-byId("text").addEventListener("input", showCurl);
-byId("seed").addEventListener("input", showCurl);
-byId("json").addEventListener("input", showCurl);
+for (const name of ["text", "seed", "json"]) byId(name).addEventListener("input", showCurl);
 byId("file").addEventListener("change", (event) => event.target.files.length && take(event.target.files[0]));
 byId("token-form").addEventListener("submit", (event) => {
   event.preventDefault();

@@ -15,6 +15,7 @@ from keras_canon import serving
 from keras_canon.cli.export import export
 from keras_canon.cli.inspect import inspect
 from keras_canon.cli.serve import serve
+from keras_canon.serving.server import curl_example
 from keras_canon.zoo import CanonError
 
 SERVE = "import sys, typer; from keras_canon.cli.serve import serve; typer.run(serve)"
@@ -76,10 +77,17 @@ def test_serve_refuses_in_one_sentence(tmp_path):
         (["--token-file", tmp_path / "empty"], "is empty: write the token into it"),
         (["--emit", "docker"], "no target of --emit 'docker': did you mean 'docker-compose'"),
         (["--max-batch", "0"], "max_batch must be above 0, got 0"),
+        (["--max-pending-mb", "0"], "max_pending_mb must be above 0, got 0"),
+        (["--emit", "ray", "--max-batch", "0"], "max_batch must be above 0, got 0"),
     ):
         result = run(serve, tmp_path, *arguments)
         assert isinstance(result.exception, CanonError), result.output
         assert words in str(result.exception)
+
+
+def test_the_command_to_try_carries_the_header_where_a_token_is_asked_for(servable):
+    assert curl_example("http://x", servable).startswith("curl -d '")
+    assert curl_example("http://x", servable, "$CANON_TOKEN").startswith('curl -H "Authorization: Bearer $CANON_TOKEN" -d ')
 
 
 def test_export_in_bfloat16_with_data_prints_what_it_measured(tmp_path, lenet5):
