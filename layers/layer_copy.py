@@ -25,7 +25,7 @@ def _unshared(value) -> Any:
     return type(value)(map(_unshared, value)) if isinstance(value, list | tuple) else value
 
 
-def next_mask(layer, mask):
+def next_mask(layer, mask) -> Any:
     """Return the mask of what a recurrent layer gives: one that goes backwards lists its steps from the last to the first."""
     turned = mask is not None and getattr(layer, "return_sequences", False) and getattr(layer, "go_backwards", False)
     return keras.ops.flip(mask, axis=1) if turned else mask
