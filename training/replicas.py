@@ -57,19 +57,36 @@ def divide_for_apply(gradients: Sequence[Any]) -> list[Any]:
     return [None if gradient is None else gradient / replicas for gradient in gradients]
 
 
-def share_statistics(model: keras.Model, count: tf.Tensor, examples: tf.Tensor) -> None:
-    """Give moving statistics (batch normalisation) their mean over the replicas, each by its number of examples.
+def statistics_of(model: keras.Model) -> list[tuple[Any, tf.Tensor]]:
+    """Return the moving statistics (batch normalisation) of a model with their values now; none on one replica.
 
-    Every replica normalises with its own part, as is usual; the moving statistics, used in inference, stay equal everywhere.
+    Weights of frozen layers are not trainable either, but nothing moves them.
     """
-    context = tf.distribute.get_replica_context()
-    statistics = [variable for variable in model.non_trainable_variables if keras.backend.is_float_dtype(variable.dtype)]
-    if context.num_replicas_in_sync == 1 or not statistics:
+    if tf.distribute.get_replica_context().num_replicas_in_sync == 1:
+        return []
+    frozen = {id(weight) for layer in model._flatten_layers() if not layer.trainable for weight in layer._trainable_variables}
+    moving = [variable for variable in model.non_trainable_variables if id(variable) not in frozen]
+    return [(variable, tf.identity(tf.convert_to_tensor(variable))) for variable in moving if keras.backend.is_float_dtype(variable.dtype)]
+
+
+def share_statistics(statistics: Sequence[tuple[Any, tf.Tensor]], count: tf.Tensor, examples: tf.Tensor) -> None:
+    """Give moving statistics their mean over the replicas, each by its number of examples.
+
+    Every replica normalises with its own part, as is usual; the moving statistics, used in inference, stay equal everywhere. It is
+    their change that is averaged, so that what no replica moved stays as it is, bit for bit, whatever the shares round to.
+
+    Args:
+        statistics: what `statistics_of` returned before the forward pass.
+        count: of examples in this replica.
+        examples: of the whole batch.
+    """
+    if not statistics:
         return
     share = tf.cast(count, "float32") / tf.cast(examples, "float32")
-    parts = [tf.cast(tf.convert_to_tensor(variable), "float32") * share for variable in statistics]
-    for variable, value in zip(statistics, context.all_reduce(tf.distribute.ReduceOp.SUM, parts), strict=True):
-        variable.assign(tf.cast(value, variable.dtype))
+    changes = [tf.cast(tf.convert_to_tensor(variable) - before, "float32") * share for variable, before in statistics]
+    summed = tf.distribute.get_replica_context().all_reduce(tf.distribute.ReduceOp.SUM, changes)
+    for (variable, before), change in zip(statistics, summed, strict=True):
+        variable.assign(before + tf.cast(change, before.dtype))
 
 
 def sum_figures(figures) -> tf.Tensor:

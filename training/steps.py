@@ -11,7 +11,7 @@ from ..zoo.errors import CanonError
 from .auxiliary import main_output
 from .forward import Forward
 from .gradient_accumulation import accumulate
-from .replicas import counted, first_of, my_part, share_statistics, sum_figures, sum_gradients
+from .replicas import counted, first_of, my_part, share_statistics, statistics_of, sum_figures, sum_gradients
 from .updates import UpdateRule
 
 _NOT_FINITE = "keras_canon: the loss or its gradient is not a finite number"
@@ -170,7 +170,7 @@ class TrainStep:
         examples = tf.shape(tf.nest.flatten(labels)[0])[0]
         inputs, labels, count = my_part(inputs, labels)
         weights = model.trainable_variables
-        counters = _update_counters(model)
+        counters, statistics = _update_counters(model), statistics_of(model)
         counts, iterations = [tf.identity(counter.value) for counter in counters], tf.identity(optimizer.iterations)
 
         def part(inputs, labels):
@@ -192,7 +192,7 @@ class TrainStep:
                 # what replicas do together is not built in this scope, and waits for its inputs alone
                 gradients = [None if gradient is None else tf.nest.map_structure(tf.identity, gradient) for gradient in gradients]
             rate = tf.identity(optimizer.learning_rate)
-            share_statistics(model, count, examples)
+            share_statistics(statistics, count, examples)
             self._rule.apply(optimizer, gradients, weights)
             moved = tf.convert_to_tensor(optimizer.iterations) > iterations
             _set_all(counters, [count + tf.cast(moved, count.dtype) for count in counts])
