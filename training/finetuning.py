@@ -1,6 +1,8 @@
 """`finetune`: from a trained model and a handful of examples to a run folder."""
 
 import dataclasses
+import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -26,6 +28,7 @@ _BATCH, _DECAY, _PATIENCE = 32, 0.01, 5
 _RATE = 1e-2
 _EPOCHS, _MOST_EPOCHS, _UPDATES = 20, 60, 300
 _RANDOM = "random"
+_DIGITS = 12
 
 
 def finetune(
@@ -48,7 +51,7 @@ def finetune(
     train`, and a run that was killed goes on when it is started again in the same way. Twice the same gives the same numbers.
 
     Args:
-        model: a name of the zoo; the folder of a run or a .keras file; or a `zoo.Model`, whose weights are then written beside `out`.
+        model: a name of the zoo; the folder of a run or a .keras file; or a `zoo.Model`, which is then written beside `out`.
         data: a folder with one sub-folder of pictures per class, or a data set as `training.data.load` takes it.
         out: the folder; None for `runs/MODEL_DATA`.
         weights: see `TransferSection`; None for the published ones, or those of `model` itself; "random" to start from scratch, which
@@ -125,15 +128,25 @@ def _data_name(data: str | Path) -> str:
 def _model_section(model: Model | str | Path, out: str | Path | None) -> tuple[ModelSection, str | None]:
     """Return what is built, and the weights that came with it."""
     if isinstance(model, Model):
-        path = Path(f"{out or 'runs/' + model.record.variant}.start.keras")
+        # by what is in it: a second call means the same file, and another model takes nothing from a run that began with this one
+        path = Path(f"{out or 'runs/' + model.record.variant}.start-{_digest(model)}.keras")
         path.parent.mkdir(parents=True, exist_ok=True)
-        save_whole(model, path)
+        if not path.exists():
+            save_whole(model, path)
         return ModelSection(model.record.variant), str(path)
     text = str(model)
     if isinstance(model, Path) or text.endswith(".keras") or Path(text).is_dir():
         return ModelSection(load_trained(text)[0].record.variant), text
     info(text)
     return ModelSection(text), None
+
+
+def _digest(model: Model) -> str:
+    """Return a word that tells models of other configuration or weights apart."""
+    digest = hashlib.sha256(json.dumps(model.get_config(), sort_keys=True, default=str).encode())
+    for weight in model.get_weights():
+        digest.update(weight.tobytes())
+    return digest.hexdigest()[:_DIGITS]
 
 
 def _with_size_of(section: ModelSection, found: StartingPoint) -> ModelSection:

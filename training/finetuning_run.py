@@ -32,6 +32,7 @@ from .loop import train
 from .lora import add_lora, merge_lora
 from .optimizer_slots import carry_slots
 from .optimizers import build_optimizer
+from .penalties import add_penalties
 from .pipeline import epoch_order, reader
 from .progress import EpochLines
 from .recipe import load_recipe
@@ -54,9 +55,12 @@ def fine_tuning(recipe: Recipe, model: Model) -> tuple[Model, Callable[..., Runn
     """
     if recipe.train.snapshots:
         raise CanonError("train.snapshots belongs to one schedule over the whole run, and [transfer] has one in each phase: leave it out.")
+    if recipe.transfer.compare and isinstance(strategy_of(model), tf.distribute.MultiWorkerMirroredStrategy):
+        raise CanonError("transfer.compare reads what other runs wrote, which the workers of a cluster do not wait for: leave it out.")
     section = recipe.transfer.filled(recipe.train.epochs)
     plan = phases(section, recipe.train.epochs, stage_names(model))
     model, loaded = start_from_weights(model, section)
+    add_penalties(model, recipe.train.l1, recipe.train.l2)  # a head that was made anew has none yet
     if section.method == "lora":
         add_lora(model, section.lora_rank or RANK)
     return model, partial(FineTuning, section=section, phases=plan, loaded=loaded)
@@ -248,6 +252,8 @@ class FineTuning(Running):
             assert self.best is not None
             self.model.set_weights(self.best_weights)
             best.best, best.best_epoch = self.best, joined(self.records, self._sign)[1]
+        elif best.best_epoch is not None:
+            best.best_epoch += sum(record.epochs for record in self.records)
         return self._keep_interrupted(best)
 
     def _final_model(self) -> Model:

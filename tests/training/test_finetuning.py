@@ -13,10 +13,12 @@ from pathlib import Path
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 from PIL import Image
 from safetensors.numpy import save_file
 
 from keras_canon import training, zoo
+from keras_canon.training import finetuning_run
 from keras_canon.training.finetuning import _data_name, finetune_recipe
 from keras_canon.training.finetuning_phases import Phase, backbone_rates, phases
 from keras_canon.training.finetuning_run import fine_tuning
@@ -189,6 +191,25 @@ def test_without_weights_it_refuses_and_says_what_to_do(tmp_path):
     assert not (tmp_path / "run").exists()
 
 
+def test_a_model_in_memory_is_written_once_and_means_the_same_file_again(tmp_path):
+    model = zoo.create("lenet5_modern", num_classes=4)
+    [one, two] = [finetune_recipe(model, DATA.replace("20", "28"), out=tmp_path / "run") for _ in range(2)]
+    [path] = tmp_path.glob("run.start-*.keras")
+    assert one == two
+    assert one.transfer.weights == str(path)
+    model.set_weights([weight + 1.0 for weight in model.get_weights()])
+    kept = path.read_bytes()
+    assert finetune_recipe(model, DATA.replace("20", "28"), out=tmp_path / "run").transfer.weights != str(path)
+    assert path.read_bytes() == kept
+
+
+def test_a_cluster_does_not_compare(base, monkeypatch):
+    recipe = finetune_recipe(base, DATA, compare=True, overrides=SMALL)
+    monkeypatch.setattr(finetuning_run.tf.distribute, "MultiWorkerMirroredStrategy", tf.distribute.Strategy)
+    with pytest.raises(CanonError, match="leave it out"):
+        fine_tuning(recipe, zoo.create("lenet5_modern"))
+
+
 @pytest.mark.slow
 def test_from_scratch(tmp_path):
     overrides = {"model.input_shape": [20, 20, 1], "model.overrides": {"blocks_per_stage": 1}, "train.batch_size": 16}
@@ -202,7 +223,7 @@ def test_a_network_whose_head_has_fixed_codes(tmp_path):
     model = zoo.create("lenet5", num_classes=4)
     overrides = {"train.batch_size": 16, "train.loss": "rbf_maximum_a_posteriori", "transfer.stages": 1}
     result = tune(model, data, tmp_path / "run", epochs=2, overrides=overrides, verbose=False)
-    assert (tmp_path / "run.start.keras").is_file()
+    assert len(list(tmp_path.glob("run.start-*.keras"))) == 1
     assert len(result.history["loss"]) == 1
 
 
