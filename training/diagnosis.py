@@ -7,11 +7,12 @@ from typing import Any
 
 import keras
 
+from .auto_precision import resolve_precision
 from .building import build
 from .doctor import Finding, check_overfit, check_speed, first_look
 from .pipeline import epoch_order, load_data, reader
 from .recipe import load_recipe
-from .recipe_parts import recipe_augmentation
+from .recipe_parts import recipe_augmentation, refuse_others
 from .schedule_section import ScheduleSection
 from .sections import Recipe
 
@@ -28,7 +29,7 @@ def diagnose(recipe: str | Path | Recipe, overrides: Mapping[str, Any] | None = 
         one finding for each check.
 
     Raises:
-        CanonError: for a recipe that cannot be run as it stands.
+        CanonError: for a recipe that cannot be run as it stands, is on sequences, or has `[transfer]`.
 
     Example:
         >>> from keras_canon.training import diagnose
@@ -36,6 +37,8 @@ def diagnose(recipe: str | Path | Recipe, overrides: Mapping[str, Any] | None = 
     """
     if not isinstance(recipe, Recipe):
         recipe = load_recipe(recipe, overrides, smoke)
+    refuse_others(recipe, "The check of a recipe")
+    recipe = resolve_precision(recipe, None, alone=True)
     keras.utils.set_random_seed(recipe.train.seed)
     data = load_data(recipe.data)
     model = build(recipe, data)

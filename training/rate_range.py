@@ -10,11 +10,12 @@ import numpy as np
 import tensorflow as tf
 
 from ..zoo.errors import CanonError
+from .auto_precision import resolve_precision
 from .building import build
 from .data import Dataset
 from .optimizers import build_optimizer
 from .pipeline import epoch_order, load_data, reader
-from .recipe_parts import recipe_augmentation, recipe_rule
+from .recipe_parts import recipe_augmentation, recipe_rule, refuse_others
 from .schedule_section import ScheduleSection
 from .sections import Recipe
 from .steps import NotFinite, Totals, TrainStep
@@ -55,7 +56,8 @@ def find_rate(recipe: Recipe, *, low: float = 1e-6, high: float = 10.0, updates:
         updates: how many, at most.
 
     Raises:
-        CanonError: for bounds that do not ascend, too few updates, or a loss that ran away before it fell.
+        CanonError: for bounds that do not ascend, too few updates, a loss that ran away before it fell, or a recipe on sequences or with
+            `[transfer]`.
 
     Reference:
         Smith, 2017, "Cyclical Learning Rates for Training Neural Networks", section 3.3 ("LR range test"), arXiv:1506.01186; here the
@@ -65,6 +67,8 @@ def find_rate(recipe: Recipe, *, low: float = 1e-6, high: float = 10.0, updates:
         raise CanonError(f"The rates of a range test must ascend from above 0, got {low} to {high}.")
     if updates < _LEAST_UPDATES:
         raise CanonError(f"A range test needs at least {_LEAST_UPDATES} updates, got {updates}.")
+    refuse_others(recipe, "The range test")
+    recipe = resolve_precision(recipe, None, alone=True)
     data = load_data(recipe.data)
     # after the data, whose preparation (once a machine) draws random numbers too
     keras.utils.set_random_seed(recipe.train.seed)

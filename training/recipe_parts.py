@@ -5,14 +5,32 @@ from pathlib import Path
 
 import keras
 
+from ..zoo.errors import CanonError
 from .augmentation import Augmentation
 from .averaging import AveragedWeights, ExponentialAverage, StochasticAverage
+from .data.names import is_sequence
 from .schedules import plateau_callback
 from .sections import Recipe
 from .snapshots import Snapshots, cycle_ends
 from .updates import UpdateRule, update_rule
 
 _MOMENTUM = 0.999
+
+
+def refuse_others(recipe: Recipe, what: str) -> None:
+    """Refuse recipes that are not trained on pictures from random weights.
+
+    Args:
+        recipe: the recipe.
+        what: what is for such recipes only, to begin the sentence.
+
+    Raises:
+        CanonError: for sequences and for `[transfer]`; it names them.
+    """
+    if is_sequence(recipe.data.name):
+        raise CanonError(f"{what} is for recipes on pictures, and {recipe.data.name!r} of {recipe.name!r} holds sequences.")
+    if recipe.transfer.active:
+        raise CanonError(f"{what} is for recipes that start from random weights: take the section [transfer] out of {recipe.name!r}.")
 
 
 def recipe_average(recipe: Recipe, refresh: Callable[[keras.Model], None]) -> AveragedWeights | None:

@@ -118,6 +118,17 @@ class ScheduleSection:
             raise ValueError(f"milestones must be above 0, got {list(self.milestones)}.")
         self._check_chain()
 
+    def check_head(self) -> None:
+        """Refuse what only schedules of a chain have, in the section itself, which does not know whether it is part of one.
+
+        Raises:
+            ValueError: for a key that does nothing.
+        """
+        if self.learning_rate is not None:
+            raise ValueError("schedule.learning_rate is for schedules in then: set optimizer.learning_rate.")
+        if self.epochs is not None and not self.then:
+            raise ValueError("schedule.epochs is for a schedule that another follows in then: set train.epochs.")
+
     def _check_chain(self):
         parts = (self, *self.then)
         if not self.then:

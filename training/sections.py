@@ -115,7 +115,8 @@ class TrainSection:
         l2: sum of squared weights, times this, added to the loss; biases and normalisation are left alone.
         micro_batches: parts into which each batch is cut to fit into memory; gradients are added up over them, and the weights
             move once for each batch.
-        precision: "float32", "mixed_float16", "mixed_bfloat16", or "auto" for what suits the machine.
+        precision: "float32", "mixed_float16", "mixed_bfloat16", or "auto" for what suits the machine (on
+            processors, float32 for sequences).
         snapshots: True to keep the weights at the end of each cycle of the schedule "cosine_restarts" (Huang et al. 2017).
         patience: epochs without a better `monitor` before training stops; left out, it never stops early.
         monitor: what chooses the best weights. Figures of the training split are not offered: they are averages over an epoch
@@ -255,6 +256,7 @@ class Recipe:
             raise ValueError("train.snapshots needs the schedule 'cosine_restarts', at whose restarts they are taken.")
         if self.train.snapshots and self.average.name != "none":
             raise ValueError("train.snapshots and [average] both choose the weights: keep one of them.")
+        self.schedule.check_head()
         if self.schedule.momentum is not None:
             key = {"sgd": "momentum", "adam": "beta_1", "adamw": "beta_1"}.get(self.optimizer.name)
             if key is None:

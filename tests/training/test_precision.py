@@ -108,3 +108,10 @@ def test_auto_is_found_once_and_kept_by_a_resumed_run(tmp_path, monkeypatch):
 def test_the_models_own_update_is_measured():
     recipe = load_recipe(FAST, {"train.precision": "auto"}, smoke=True)
     assert np.isfinite(auto_precision._seconds(recipe, "mixed_bfloat16"))
+
+
+def test_sequences_are_not_measured_and_nothing_goes_before_a_run(monkeypatch):
+    monkeypatch.setattr(precision, "has_bfloat16_instructions", lambda: True)
+    for name in ("adding_lstm", "seq2seq_attention_dates", "gpt2_tiny_text"):
+        recipe = load_recipe(name, {"train.precision": "auto"})
+        assert resolve_precision(recipe, None, alone=True).train.precision == "float32"

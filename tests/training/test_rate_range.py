@@ -6,12 +6,15 @@ import typer
 from typer.testing import CliRunner
 
 from keras_canon.cli import train as train_command
+from keras_canon.training import diagnosis, rate_range
+from keras_canon.training.diagnosis import diagnose
 from keras_canon.training.figures import draw_rate_range
 from keras_canon.training.rate_range import find_rate, smooth, suggest
 from keras_canon.training.recipe import load_recipe
 from keras_canon.zoo.errors import CanonError
 
 FAST = "lenet5_modern_fashion_mnist"
+DATA = "synthetic:classes=10,size=28,channels=1,examples=120"
 
 
 def test_smoothing_by_hand():
@@ -56,3 +59,22 @@ def test_the_command_draws_a_picture_and_touches_no_run(tmp_path):
     assert result.exit_code == 0, result.output
     assert "optimizer.learning_rate=" in result.output
     assert [path.name for path in (tmp_path / "runs").iterdir()] == [f"{FAST}_learning_rate.png"]
+
+
+@pytest.mark.parametrize("look", [find_rate, diagnose])
+def test_what_is_not_for_pictures_from_random_weights_is_refused(look):
+    with pytest.raises(CanonError, match="holds sequences"):
+        look(load_recipe("adding_lstm", smoke=True))
+    with pytest.raises(CanonError, match=r"\[transfer\]"):
+        look(load_recipe(FAST, {"transfer.weights": "imagenet"}, smoke=True))
+
+
+@pytest.mark.parametrize(("module", "look"), [(rate_range, find_rate), (diagnosis, diagnose)])
+def test_the_precision_auto_is_resolved(module, look, monkeypatch):
+    def build(recipe, data):
+        raise InterruptedError(recipe.train.precision)
+
+    monkeypatch.setattr(module, "build", build)
+    recipe = load_recipe(FAST, {"train.precision": "auto", "data.name": DATA}, smoke=True)
+    with pytest.raises(InterruptedError, match=r"float32|mixed"):
+        look(recipe)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from keras_canon.training.recipe import load_recipe
 from keras_canon.training.schedule_section import ScheduleSection
 from keras_canon.training.schedules import (
     Chain,
@@ -24,6 +25,7 @@ from keras_canon.training.schedules import (
     plateau_callback,
 )
 from keras_canon.training.sections import OptimizerSection, TrainSection
+from keras_canon.zoo.errors import CanonError
 
 # cos(30 degrees) = sqrt(3) / 2, so the first step of the way down is (1 + 0.8660254) / 2
 B37 = [0.25, 0.5, 0.75, 1.0, 1.0, 0.9330127, 0.75, 0.5, 0.25, 0.0669873, 0.0, 0.0]
@@ -255,3 +257,10 @@ def test_b37_a_plateau_is_a_callback_and_a_number():
     callback = plateau_callback(section("plateau", factor=0.5, patience=2, floor=0.01), "val_accuracy")
     assert (callback.factor, callback.patience, callback.min_lr, callback.mode) == (0.5, 2, 0.01, "max")
     assert plateau_callback(section("cosine"), "val_loss") is None
+
+
+def test_keys_of_a_chain_are_for_a_chain():
+    with pytest.raises(CanonError, match=r"optimizer\.learning_rate"):
+        load_recipe("lenet5_digits", {"schedule.learning_rate": 0.1})
+    with pytest.raises(CanonError, match=r"train\.epochs"):
+        load_recipe("lenet5_digits", {"schedule.epochs": 3})
