@@ -115,11 +115,13 @@ class Checkpoints:
 
     def newest(self) -> Checkpoint | None:
         """Return the newest checkpoint that is undamaged, or None where there is none; a damaged one gives a warning."""
-        for path in self._files():
+        files = self._files()
+        for path in files:
             found = _read(path)
             if found is not None:
                 return found
-            warnings.warn(f"The checkpoint {path} is damaged; the one before it is used.", stacklevel=2)
+            then = "there is none before it, and the run starts anew" if path is files[-1] else "the one before it is used"
+            warnings.warn(f"The checkpoint {path} is damaged; {then}.", stacklevel=2)
         return None
 
     def clear(self) -> None:

@@ -157,7 +157,9 @@ def _history(path: Path) -> dict[str, list[float]]:
     if not path.is_file():
         return {}
     rows = list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
-    return {name: [float(row[name]) for row in rows] for name in rows[0] if name != "epoch"} if rows else {}
+    # a fine-tuning has a column of words, and what one of its phases did not measure is empty
+    names = [name for name in rows[0] if name not in ("epoch", "phase")] if rows else []
+    return {name: [float(row[name] or "nan") for row in rows] for name in names}
 
 
 def _notes(runs: Sequence[ComparedRun]) -> list[str]:
@@ -200,7 +202,7 @@ def _row(run: ComparedRun) -> dict[str, str]:
         "test accuracy": _shown(run.figure("test", "accuracy"), ".4f"),
         "test loss": _shown(run.figure("test", "cross_entropy"), ".4f"),
         "seconds": _shown(run.figure("seconds"), ".0f"),
-        "images/s": _shown(run.figure("images_per_second"), ",.0f"),
+        "examples/s": _shown(_speed(run), ",.0f"),
     }
     return {key: str(value) for key, value in shown.items()}
 
@@ -209,6 +211,11 @@ def _validation(run: ComparedRun, name: str) -> float | None:
     """Return a figure of the kept weights; of a run that has not ended, the newest."""
     figures = run.history.get(f"val_{name}", ())
     return run.figure("validation", name) if run.status == "finished" else figures[-1] if figures else None
+
+
+def _speed(run: ComparedRun) -> float | None:
+    images = run.figure("images_per_second")
+    return run.figure("sequences_per_second") if images is None else images
 
 
 def _shown(value: Any, form: str) -> str:

@@ -129,6 +129,8 @@ def _begin(state: RunState, checkpoints: Checkpoints | None, found: Checkpoint |
         # before the state is put back, which undoes what callbacks do to it here a second time
         listed.on_epoch_begin(position.epoch)
     state.restore(arrays, values)
+    # how long a run took is asked of it, also where all epochs are done
+    checkpoints.position = position
     return position
 
 

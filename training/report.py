@@ -51,7 +51,10 @@ class Outcome:
     @property
     def examples_per_second(self) -> float:
         """Training examples a second in the fastest epoch, which is the one that other work on the machine disturbed least."""
-        return len(self.data.train) / min(self.history["seconds"])
+        examples, section = len(self.data.train), self.recipe.train
+        if section.steps_per_epoch is not None:
+            examples = min(examples, section.steps_per_epoch * section.batch_size)
+        return examples / min(self.history["seconds"])
 
 
 def write_report(folder: Path, outcome: Outcome) -> None:
@@ -129,7 +132,12 @@ def _training(outcome: Outcome) -> str:
     what = "images" if isinstance(outcome.data, Dataset) else "sequences"
     history, train = outcome.history, outcome.recipe.train
     epochs, best = len(history["loss"]), outcome.best_epoch
-    stopped = "all of them" if epochs == train.epochs else f"stopped early after {train.patience} epochs without a better {train.monitor}"
+    if epochs == train.epochs:
+        stopped = "all of them"
+    elif train.patience is None:
+        stopped = "stopped early by a callback"
+    else:
+        stopped = f"stopped early after {train.patience} epochs without a better {train.monitor}"
     return (
         f"{epochs} of {train.epochs} epochs ({stopped}) in {outcome.seconds:.0f} s, validation included; "
         f"{outcome.examples_per_second:,.0f} training {what} a second. "

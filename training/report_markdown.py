@@ -5,6 +5,9 @@ from collections.abc import Sequence
 
 from .report_blocks import Block, Bullets, Code, Heading, Inline, Link, Picture, Preformatted, Strong, Table, Text
 
+# an underscore within a word is one in Markdown too
+_SIGNS = re.compile(r"[\\`*\[\]<]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
+
 
 def markdown(blocks: Sequence[Block]) -> str:
     """Return a report as a Markdown file; names that hold signs of Markdown or HTML stay what they are."""
@@ -44,4 +47,4 @@ def _inline(part: Inline) -> str:
 
 
 def _plain(text: str) -> str:
-    return text.replace("\n", " ").replace("<", "\\<")
+    return _SIGNS.sub(r"\\\g<0>", text.replace("\n", " "))

@@ -47,6 +47,9 @@ def restore_variables(variables: Sequence[Any], prefix: str, listed: Sequence[Ma
             raise CanonError(
                 f"{record['name']} has shape {tuple(record['shape'])} in the checkpoint and {tuple(variable.shape)} in this run."
             )
+        dtype = tf.as_dtype(variable.dtype).name
+        if dtype != record["dtype"]:
+            raise CanonError(f"{record['name']} is of type {record['dtype']} in the checkpoint and {dtype} in this run.")
         variable.assign(_loaded(arrays[f"{prefix}/{number:05d}"], record["dtype"]))
 
 

@@ -52,7 +52,7 @@ def test_two_finished_runs(tmp_path):
         "test accuracy": "0.8750",
         "test loss": "0.4321",
         "seconds": "12",
-        "images/s": "5,432",
+        "examples/s": "5,432",
     }
     assert set(found.differing) == {"optimizer.learning_rate", "train.batch_size"}
     before = load_recipe("lenet5_digits")
@@ -139,3 +139,15 @@ def test_it_needs_no_tensorflow(tmp_path):
     folders = [str(make_run(tmp_path / name)) for name in ("one", "two")]
     code = f"import sys; from keras_canon.training import compare; compare({folders!r}); assert 'tensorflow' not in sys.modules"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_fine_tuning_and_a_run_on_sequences(tmp_path):
+    one, two = make_run(tmp_path / "one"), make_run(tmp_path / "two")
+    rows = [{"epoch": 0, "phase": "head", "loss": 1.0, "val_loss": 0.5}, {"epoch": 1, "phase": "all", "loss": 0.5, "val_loss": ""}]
+    write_table(one / "history.csv", rows)
+    metrics = json.loads((two / "metrics.json").read_text(encoding="utf-8"))
+    metrics["sequences_per_second"] = metrics.pop("images_per_second")
+    (two / "metrics.json").write_text(json.dumps(metrics), encoding="utf-8")
+    found = training.compare([one, two])
+    assert found.runs[0].history["val_loss"] == pytest.approx([0.5, float("nan")], nan_ok=True)
+    assert [row["examples/s"] for row in found.rows()] == ["5,432", "5,432"]

@@ -6,6 +6,7 @@ import pytest
 import tensorflow as tf
 
 from keras_canon.training.callbacks import BestWeights, LastGood
+from keras_canon.training.checkpoints import Checkpoints
 from keras_canon.training.hooks import BatchHooks
 from keras_canon.training.loop import train
 from keras_canon.training.schedules import WarmupCosine
@@ -264,3 +265,15 @@ def test_the_last_good_weights_and_the_offending_batch_are_kept(kind, tmp_path):
         np.testing.assert_array_equal(one, other)
         assert np.all(np.isfinite(one))
     assert int(model.optimizer.iterations) == 2
+
+
+def test_a_run_that_only_finishes_knows_how_long_it_took(tmp_path):
+    def run():
+        checkpoints = Checkpoints(tmp_path)
+        model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(2)])
+        model.compile("sgd", keras.losses.SparseCategoricalCrossentropy(from_logits=True), jit_compile=False)
+        data = tf.data.Dataset.from_tensors((np.ones((2, 1), "float32"), np.array([0, 1])))
+        train(model, lambda epoch: data, epochs=1, checkpoints=checkpoints)
+        return checkpoints.position.total_seconds
+
+    assert run() == run() > 0.0

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from keras_canon import training
+from keras_canon.training import report
 from keras_canon.training.evaluation import Evaluation
 from keras_canon.training.recipe import load_recipe
 from keras_canon.training.report import Outcome, write_report
@@ -148,3 +149,16 @@ def test_html(tmp_path):
     assert 'href="javascript' not in page
     assert '<tr><td>a|b</td><td class="number">1</td></tr>' in page
     assert f'<img alt="a &quot;b&quot;" src="data:image/png;base64,{base64.b64encode(b"picture").decode()}">' in page
+
+
+def test_the_speed_is_of_the_examples_that_were_trained_on():
+    whole = outcome()
+    train = dataclasses.replace(whole.recipe.train, steps_per_epoch=2, batch_size=5, epochs=7, patience=None)
+    part = dataclasses.replace(whole, recipe=dataclasses.replace(whole.recipe, train=train))
+    assert whole.examples_per_second == len(whole.data.train) / 0.4
+    assert part.examples_per_second == 10 / 0.4
+    assert "stopped early by a callback" in report._training(part)
+
+
+def test_signs_of_markdown_in_names():
+    assert markdown([Text("a*b* [x](y) `c` snake_case _d_ \\e")]) == "a\\*b\\* \\[x\\](y) \\`c\\` snake_case \\_d\\_ \\\\e\n"
