@@ -53,18 +53,27 @@ class Listing:
 
 
 def scan(path: str | os.PathLike) -> Listing:
-    """List a folder of pictures, one sub-folder per class, with or without `train`, `validation` and `test` above them.
+    """List a folder of pictures, one sub-folder per class, with or without `train`, `validation` and `test` above them, in any case.
 
     Everything whose name starts with a dot is passed over. A class is the first folder below the split; deeper folders
     belong to it. Class names are Unicode-normalised, since one name is spelled in two ways on two file systems.
 
     Raises:
-        CanonError: no such folder, fewer than two classes, a class without pictures, or a class that `train` lacks.
+        CanonError: no such folder, fewer than two classes, a class without pictures, a class that `train` lacks, or split folders
+            without `train` or beside other folders.
     """
     root = _existing(Path(path).expanduser())
     folders = {entry.name: entry for entry in _visible(root) if entry.is_dir()}
-    divided = "train" in folders and folders.keys() <= SPLIT_FOLDERS.keys()
-    tops = [(split, root / name) for name, split in SPLIT_FOLDERS.items() if name in folders] if divided else [("train", root)]
+    splits = {name: SPLIT_FOLDERS[name.casefold()] for name in folders if name.casefold() in SPLIT_FOLDERS}
+    divided = "train" in splits.values() and len(splits) == len(folders)
+    if len(splits) > 1 and len(splits) == len(folders) and not divided:
+        raise CanonError(f"{root} holds the split folders {name_some(sorted(splits))}, but no folder train: add it, or rename them.")
+    if "train" in splits.values() and len(splits) > 1 and not divided:
+        others = name_some(sorted(folders.keys() - splits.keys()))
+        raise CanonError(
+            f"{root} holds split folders ({name_some(sorted(splits))}) beside others ({others}): move the others into the splits, or away."
+        )
+    tops = [(split, root / name) for name, split in splits.items()] if divided else [("train", root)]
 
     found, left_out, classes = [], [], {}
     for split, top in tops:

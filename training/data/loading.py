@@ -85,7 +85,8 @@ def load(
     else:
         dataset = _load_arrays(name, _builder(kind, argument, name, data_dir), shares.validation, shares.seed)
     dataset = subset(dataset, options, shares.seed)
-    return with_balance(dataset) if kind == "tfds" else dataset
+    # of what is left, and not for the sets of our own, which are balanced
+    return with_balance(dataset) if kind in {"folder", "csv", "parquet", "tfds"} else dataset
 
 
 def _builder(kind: str, argument: str, name: str, data_dir: str | None) -> tfds.core.DatasetBuilder:

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...zoo.errors import CanonError
-from .balance import balance_of
 from .folder import Listing, name_some
 from .folder_index import IndexPart, folder_index
 from .source import Dataset, Split, dataset_of
@@ -61,10 +60,8 @@ def load_files(name: str, listing: Listing, shares: Shares, data_dir: str | None
             f"{listing.source} has too few readable pictures: none is left for {' and '.join(empty)}; three different ones a class will do."
         )
     _warn(listing, parts, bad)
-    weights = balance_of(parts["train"].labels, listing.class_names)
     source = {"source": str(listing.source), "version": builder.info.full_name, "prepared_in": str(builder.data_dir), "seed": shares.seed}
     found: dict[str, Any] = {
-        "class_weights": weights,
         "unreadable": [_text(item) for item in bad],
         "left_out": [_text(item) for item in listing.left_out],
     }

@@ -5,6 +5,7 @@ import urllib.error
 import urllib.request
 
 SECONDS = 7.0
+_NO_HEAD = (403, 405, 501)
 
 
 def unreachable(url: str, seconds: float = SECONDS) -> str | None:
@@ -19,7 +20,10 @@ def unreachable(url: str, seconds: float = SECONDS) -> str | None:
         try:
             with urllib.request.urlopen(urllib.request.Request(url, method="HEAD"), timeout=seconds):
                 reasons.append(None)
-        except urllib.error.URLError as error:  # an HTTPError is one as well
+        except urllib.error.HTTPError as error:
+            # some servers, such as those with signed addresses, answer GET alone
+            reasons.append(None if error.code in _NO_HEAD else str(error.reason))
+        except urllib.error.URLError as error:
             reasons.append(str(error.reason))
         except OSError as error:
             reasons.append(str(error))

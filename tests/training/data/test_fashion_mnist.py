@@ -2,6 +2,8 @@ import gzip
 import hashlib
 import threading
 import time
+import urllib.error
+from email.message import Message
 
 import numpy as np
 import pytest
@@ -82,6 +84,16 @@ def test_b50_a_network_that_never_answers_is_given_up(tmp_path, monkeypatch):
         load("fashion_mnist", data_dir=tmp_path / "data")
     release.set()
     assert network.SECONDS < 10
+
+
+@pytest.mark.parametrize(("code", "answer"), [(403, None), (405, None), (501, None), (404, "why")])
+def test_a_server_that_answers_no_head_is_there(code, answer, monkeypatch):
+    def refuse(request, timeout):
+        with urllib.error.HTTPError(request.full_url, code, "why", Message(), None) as error:
+            raise error
+
+    monkeypatch.setattr(network.urllib.request, "urlopen", refuse)
+    assert network.unreachable("https://example.org/x") == answer
 
 
 def test_environment_names_another_folder(files, tmp_path, monkeypatch):

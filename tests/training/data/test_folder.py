@@ -95,6 +95,7 @@ def test_b49_99_against_1(tmp_path, prepared):
         paint(root / "test" / name / "0.png", 400 + len(name) + ord(name[0]), size=(2, 2))
     with pytest.warns(UserWarning, match=r"99 training examples of 'cat' against 1 of 'dog'; class weights of 0\.50505 and 50 make"):
         dataset = load(f"folder:{root}", data_dir=prepared)
+    assert load(f"folder:{root}[per_class=5]", data_dir=prepared).facts["class_weights"] == {}
     assert dataset.facts["class_weights"] == {"cat": pytest.approx(0.50505, abs=1e-5), "dog": 50.0}
     with pytest.warns(UserWarning, match="strongly imbalanced"):
         weights = class_weights(dataset.train.labels, dataset.class_names)
@@ -307,3 +308,18 @@ def test_10000_pictures_in_200_folders_are_indexed_and_never_held(tmp_path, prep
     print(f"10,000 pictures: {seconds:.1f} s, {processor:.1f} s of processor, {grown:.0f} MiB more memory at the peak")
     assert sum(counts(dataset).values()) == 10000
     assert grown < 10000 * pixels.nbytes / 2**20 / 4
+
+
+def test_split_folders_in_any_case_and_only_some(tmp_path):
+    for split in ("Train", "Test"):
+        for label, name in enumerate(("cat", "dog")):
+            paint(tmp_path / split / name / "0.png", 10 * label + len(split))
+    found = scan(tmp_path)
+    assert (found.class_names, found.splits) == (("cat", "dog"), ("train", "test"))
+    (tmp_path / "labels").mkdir()
+    with pytest.raises(CanonError, match=r"split folders \(Test, Train\) beside others \(labels\)"):
+        scan(tmp_path)
+    (tmp_path / "labels").rename(tmp_path / "val")
+    (tmp_path / "Train").rename(tmp_path / "valid")
+    with pytest.raises(CanonError, match="no folder train"):
+        scan(tmp_path)
