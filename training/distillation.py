@@ -9,7 +9,7 @@ from ..zoo.records import Preprocessing
 from .augmentation import Augmentation
 from .cross_entropy import accuracy
 from .data import Dataset
-from .few_labels import ShortTraining, checked, preprocessing_of
+from .few_labels import ShortTraining, checked, preprocessing_of, refuse_mixed
 from .pipeline import epoch_order, reader
 
 
@@ -96,11 +96,13 @@ def distil(
         the figures by name, one for each epoch; accuracy is the student's.
 
     Raises:
-        CanonError: (a ValueError) for models of other classes than the data's, or that see other channels.
+        CanonError: (a ValueError) for models of other classes than the data's, or that see other channels, or augmentation that
+            mixes labels.
 
     Reference:
         Hinton et al., 2015, "Distilling the knowledge in a neural network", section 2, arXiv:1503.02531.
     """
+    refuse_mixed(augmentation)
     how = how or ShortTraining()
     preprocessing, data = checked(student, data)
     checked(teacher, data)

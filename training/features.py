@@ -1,5 +1,6 @@
 """Features of a trained model for every picture of a data set, in one `.npz` file."""
 
+import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -71,10 +72,10 @@ def load_features(path: str | Path) -> Features:
     if not path.is_file():
         raise CanonError(f"There is no file {str(path)!r}: `canon features` writes it.")
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
             columns = ({split: file[f"{split}_{key}"] for split in _SPLITS} for key in ("features", "labels", "ids"))
             return Features(str(file["model"]), str(file["data"]), tuple(file["class_names"].tolist()), *columns)
-    except (KeyError, ValueError, OSError, EOFError) as error:
+    except (KeyError, ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
         raise CanonError(f"{str(path)!r} is no file of features: {' '.join(str(error).split())}") from error
 
 

@@ -9,9 +9,11 @@ import tensorflow as tf
 from ..zoo.errors import CanonError
 from ..zoo.model import Model
 from ..zoo.records import Preprocessing
+from .augmentation import Augmentation
 from .callbacks import BestWeights
 from .data import Dataset, load
 from .loop import train
+from .optimizers import is_decayed
 from .steps import PerExample
 
 _FINAL_SHARE = 0.01
@@ -64,10 +66,20 @@ class ShortTraining:
         steps = self.epochs * (counted if counted >= 0 else sum(1 for _ in first))
         rate = keras.optimizers.schedules.CosineDecay(self.learning_rate, max(steps, 1), alpha=_FINAL_SHARE)
         optimizer = keras.optimizers.AdamW(rate, weight_decay=self.weight_decay)
-        optimizer.exclude_from_weight_decay([weight for weight in model.trainable_weights if len(weight.shape) < 2])
+        optimizer.exclude_from_weight_decay([weight for weight in model.trainable_weights if not is_decayed(weight)])
         model.compile(optimizer=optimizer, loss=loss, jit_compile=False, auto_scale_loss=False)
         callbacks = [BestWeights(None, "val_loss")]
         return train(model, batches, epochs=self.epochs, validation=validation, metrics=metrics, callbacks=callbacks)
+
+
+def refuse_mixed(augmentation: Augmentation | None) -> None:
+    """Refuse augmentation that mixes labels, where there is no place for shares of classes.
+
+    Raises:
+        CanonError: for mixup and CutMix.
+    """
+    if augmentation is not None and augmentation.section.mixes_labels:
+        raise CanonError("mixup and cutmix mix labels, and here each picture has its own: leave them out of the augmentation.")
 
 
 def checked(model: Model, data: Dataset | str) -> tuple[Preprocessing, Dataset]:

@@ -11,7 +11,7 @@ from ..zoo.model import Model
 from .augmentation import Augmentation
 from .data import Dataset, Split
 from .features import feature_vectors
-from .few_labels import ShortTraining, preprocessing_of
+from .few_labels import ShortTraining, preprocessing_of, refuse_mixed
 from .pipeline import batches as split_batches
 from .pipeline import epoch_order, reader
 
@@ -121,9 +121,12 @@ def fit_tasks(
         the figures by name, one for each epoch.
 
     Raises:
-        CanonError: (a ValueError) for labels of unknown tasks, missing ones, or ones that do not fit.
+        CanonError: (a ValueError) for labels of unknown tasks, missing ones, ones that do not fit, or augmentation that mixes them.
     """
+    refuse_mixed(augmentation)
     how, preprocessing = how or ShortTraining(), preprocessing_of(model)
+    if missing := [name for name in ("train", "validation") if name not in labels]:
+        raise CanonError(f"There are no labels for {' and '.join(missing)}: give those of train and validation, by split and task.")
     columns = {name: _columns(data.splits[name], labels[name], tasks) for name in ("train", "validation")}
     for task in weights or {}:
         if task not in tasks.output:

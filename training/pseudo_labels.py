@@ -15,7 +15,7 @@ from ..zoo.records import Preprocessing
 from .augmentation import Augmentation
 from .data import Dataset, Split
 from .evaluation import evaluate
-from .few_labels import ShortTraining, checked
+from .few_labels import ShortTraining, checked, refuse_mixed
 from .losses import CrossEntropy
 from .pipeline import batches as split_batches
 from .pipeline import epoch_order
@@ -67,7 +67,8 @@ def pseudo_label_rounds(
         the model of the round with the lowest validation loss, and all rounds.
 
     Raises:
-        CanonError: (a ValueError) for a bad threshold or number of rounds, or a model that does not fit the data.
+        CanonError: (a ValueError) for a bad threshold or number of rounds, a model that does not fit the data, or augmentation that mixes
+            labels.
 
     Reference:
         Lee, 2013, "Pseudo-Label: The Simple and Efficient Semi-Supervised Learning Method for Deep Neural Networks", section 2.
@@ -78,6 +79,7 @@ def pseudo_label_rounds(
         raise CanonError(f"rounds must be an integer of at least 1, got {rounds!r}.")
     if not 0.0 < threshold <= 1.0:
         raise CanonError(f"threshold must be above 0 and at most 1, got {threshold!r}.")
+    refuse_mixed(augmentation)
     how = how or ShortTraining()
     best, found, taken = None, [], None
     for number in range(rounds + 1):

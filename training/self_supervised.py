@@ -9,7 +9,7 @@ from ..zoo.preprocessing import apply_preprocessing
 from ..zoo.spatial_maps import last_spatial_map
 from .augmentation import Augmentation
 from .data import Split
-from .few_labels import ShortTraining, preprocessing_of
+from .few_labels import ShortTraining, preprocessing_of, refuse_mixed
 from .pipeline import epoch_order
 
 METHODS = ("masked_patches", "autoencoder")
@@ -87,6 +87,7 @@ def pretrain(
             raise CanonError(f"{name} must be above 0 and below 1, got {value!r}.")
     if len(pictures) < 4:
         raise CanonError(f"{len(pictures)} pictures are too few to train on.")
+    refuse_mixed(augmentation)
     how, preprocessing = how or ShortTraining(), preprocessing_of(model)
     network = _reconstructor(model)
     rows, columns = last_spatial_map(model).grid

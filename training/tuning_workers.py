@@ -1,5 +1,6 @@
 """A search in several processes of this machine: one chooses the points, the others train; needs no TensorFlow."""
 
+import itertools
 import os
 import signal
 import socket
@@ -39,7 +40,7 @@ def search_in_processes(arguments: Sequence[str], workers: int) -> int:
         raise CanonError("--workers starts a search of its own, but KERASTUNER_ variables name one already: leave one of them out.")
     command, port = [sys.executable, "-m", "keras_canon", *arguments], _free_port()
     cluster = {"KERASTUNER_ORACLE_IP": "127.0.0.1", "KERASTUNER_ORACLE_PORT": str(port)}
-    cards = [card for card in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if card not in ("", "-1")]
+    cards = _cards()
     with tempfile.TemporaryFile() as errors:
         started = [_start(command, {**cluster, "KERASTUNER_TUNER_ID": "chief", "CUDA_VISIBLE_DEVICES": "-1"}, errors)]
         chief = started[0]
@@ -61,6 +62,12 @@ def search_in_processes(arguments: Sequence[str], workers: int) -> int:
             return 0 if failed is None else _status(failed)
         finally:
             _stop(started)
+
+
+def _cards() -> list[str]:
+    """Return the graphics cards that are named in the environment, up to a -1, which hides what follows as CUDA does."""
+    names = [card.strip() for card in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")]
+    return [card for card in itertools.takewhile(lambda card: card != "-1", names) if card]
 
 
 def _start(command: Sequence[str], variables: Mapping[str, str], errors: IO[bytes] | None) -> subprocess.Popen:

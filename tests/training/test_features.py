@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 from keras_canon import training, zoo
 from keras_canon.cli.main import app
 from keras_canon.training.data import load
+from keras_canon.zoo.errors import CanonError
 
 DATA = "synthetic:classes=4,size=12,channels=1,examples=200"
 
@@ -97,3 +98,10 @@ def test_command(model, tmp_path):
     refused = CliRunner().invoke(app, ["features", "lenet5", "--data", DATA, "--out", str(out)])
     assert isinstance(refused.exception, zoo.CanonError)
     assert "random weights" in str(refused.exception)
+
+
+def test_a_file_that_was_cut_off(tmp_path):
+    np.savez(tmp_path / "features.npz", model="x")
+    (tmp_path / "features.npz").write_bytes((tmp_path / "features.npz").read_bytes()[:-30])
+    with pytest.raises(CanonError, match="no file of features"):
+        training.load_features(tmp_path / "features.npz")

@@ -5,8 +5,11 @@ import numpy as np
 import pytest
 
 from keras_canon import training, zoo
+from keras_canon.training.augment_section import AugmentSection
+from keras_canon.training.augmentation import Augmentation
 from keras_canon.training.data import load
-from keras_canon.training.multi_task import MultiTaskCrossEntropy
+from keras_canon.training.multi_task import MultiTaskCrossEntropy, fit_tasks, multi_task_model
+from keras_canon.zoo.errors import CanonError
 
 DATA = "synthetic:classes=4,size=12,channels=1,examples=200"
 TASKS = {"stripe": 4, "odd": 2}
@@ -74,3 +77,23 @@ def test_what_does_not_fit_is_refused(data):
     for heads in ({}, {"one": 1}):
         with pytest.raises(zoo.CanonError, match="at least"):
             training.multi_task_model(model, heads)
+
+
+@pytest.mark.parametrize("way", ["tasks", "distil", "pseudo", "pretrain"])
+def test_mixed_labels_are_refused_where_they_have_no_place(way):
+    model, data = zoo.create("lenet5_modern", num_classes=4), load(DATA)
+    mixed = Augmentation(AugmentSection(mixup=0.2), seed=0, classes=4)
+    calls = {
+        "tasks": lambda: fit_tasks(model, multi_task_model(model, TASKS), data, {}, augmentation=mixed),
+        "distil": lambda: training.distil(model, model, data, augmentation=mixed),
+        "pseudo": lambda: training.pseudo_label_rounds(lambda: model, data, data.train, augmentation=mixed),
+        "pretrain": lambda: training.pretrain(model, data.train, augmentation=mixed),
+    }
+    with pytest.raises(CanonError, match="mixup and cutmix"):
+        calls[way]()
+
+
+def test_labels_of_a_split_that_are_missing():
+    model, data = zoo.create("lenet5_modern", num_classes=4), load(DATA)
+    with pytest.raises(CanonError, match="no labels for validation"):
+        fit_tasks(model, multi_task_model(model, TASKS), data, {"train": {}})
