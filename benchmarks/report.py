@@ -128,6 +128,7 @@ def performance(reports: list[Report]) -> str:
     compared = [report for report in reports if report.name != "roofline" and any("ratio" in row for row in report.rows)]
     lines += [_summary(report) for report in compared]
     missed = [words for report in reports for words in _missed(report)]
+    missed += [f"- {report.title}: {note}" for report in reports for note in report.notes]
     lines += ["", "## Short of what is asked", ""]
     lines += missed or ["Nothing."]
     for report in reports:
@@ -159,8 +160,9 @@ def _missed(report: Report) -> list[str]:
     """Say which rows fall short of what is asked; "judged" names the end of the spread that counts, where noise is allowed for."""
     # a ratio of 1.397 shows as 1.40 in its table and is no miss
     short = [row for row in report.rows if row.get("least") and round(row[row.get("judged", "ratio")], 2) < row["least"]]
+    more = f" ([more]({report.page}))" if report.page else ""
     return [
-        f"- {report.title}, {', '.join(str(row[name]) for name in report.key)}: {row['ratio']:.2f}, asked {row['least']:.2f}"
+        f"- {report.title}, {', '.join(str(row[name]) for name in report.key)}: {row['ratio']:.2f}, asked {row['least']:.2f}{more}"
         for row in short
     ]
 

@@ -19,7 +19,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from keras_canon.serving import Limits, load
-from keras_canon.serving.errors import RequestError
+from keras_canon.serving.errors import RequestError, timed_out
 from keras_canon.serving.rest import describe, read_request, write_reply
 from keras_canon.serving.served import Served
 
@@ -27,6 +27,7 @@ from keras_canon.serving.served import Served
 DIRECTORY = Path(@DIRECTORY@)
 MODELS = @MODELS@
 LIMITS = Limits(max_batch=@MAX_BATCH@, max_wait_ms=@MAX_WAIT_MS@)
+# what `canon serve` has and this has not: gRPC, older versions and labels, a token, new versions without a restart, streams, metrics
 
 
 @serve.deployment(num_replicas=2, max_ongoing_requests=LIMITS.max_pending, ray_actor_options={"num_cpus": 1})
@@ -59,10 +60,29 @@ class Models:
         served = self.served[name]
         if not predict:
             about = describe(served.servable)
-            return json.dumps(about if metadata else about["model_spec"]).encode()
-        asked = read_request(served.servable, await request.body())
-        outputs = await asyncio.wrap_future(served.submit(asked.signature, asked.arrays))
+            return json.dumps(about if metadata else state(about["model_spec"]["version"])).encode()
+        asked = read_request(served.servable, await read_body(request))
+        try:
+            outputs = await asyncio.wait_for(asyncio.wrap_future(served.submit(asked.signature, asked.arrays)), LIMITS.timeout_s)
+        except TimeoutError as error:
+            raise timed_out(LIMITS.timeout_s) from error
         return write_reply(outputs, asked.form)
+
+
+async def read_body(request):
+    """Read a body, at most the largest that is allowed."""
+    body = bytearray()
+    async for part in request.stream():
+        body += part
+        if len(body) > LIMITS.max_body:
+            raise RequestError(f"The request is larger than {LIMITS.max_body_mb:g} MiB, which is the most allowed.", 413)
+    return bytes(body)
+
+
+def state(version):
+    """Return the reply to a status request: each replica serves the newest version that it found."""
+    status = {"error_code": "OK", "error_message": ""}
+    return {"model_version_status": [{"version": version, "state": "AVAILABLE", "status": status}]}
 
 
 app = Models.bind()

@@ -65,7 +65,20 @@ def test_a_row_is_slower_only_beyond_noise(before, now, slower):
     assert bool(run.compare(now, before)) is slower
 
 
+def test_rows_of_one_side_and_lost_accuracy_are_told():
+    before, now = found(1.40, accuracy=0.90), found(1.40, accuracy=0.89)
+    assert run.compare(now, before) == ["layers, x: accuracy 0.8900, was 0.9000"]
+    assert run.alone(now, before) == []
+    now.rows[0]["what"] = "y"
+    assert run.alone(now, before) == ["layers, x: not measured now", "layers, y: not measured before"]
+    now.rows = [{"what": "x"}]
+    assert run.alone(now, before) == ["layers, x: no ratio and no accuracy to compare"]
+
+
 def test_a_row_that_falls_short_is_said_to():
+    noted = found(1.50)
+    noted.notes = ["No figure on a GPU."]
+    assert "- A title: No figure on a GPU." in report.performance([noted])
     assert "asked 1.40" in report.performance([found(1.30, least=1.4)])
     assert "asked 1.40" not in report.performance([found(1.397, least=1.4)])
     assert "asked 1.40" not in report.performance([found(1.39, least=1.4, judged="high")])

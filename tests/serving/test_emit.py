@@ -1,9 +1,13 @@
 """Files for other servers, read back by the schemas that those servers publish, where this machine has them."""
 
 import ast
+import asyncio
 import json
 import re
+import runpy
 import shutil
+import sys
+from types import ModuleType, SimpleNamespace
 
 import pytest
 from google.protobuf import text_format
@@ -134,6 +138,36 @@ def test_ray_is_valid_python_and_names_the_models(models, tmp_path):
     assert values == {"MODELS": ("lenet5", "log", "pair")}
     assert repr(str(models)) in text
     assert "@" not in text.replace("@serve.deployment", "")
+
+
+class Request:
+    """Stands for a request of Starlette."""
+
+    def __init__(self, path, body=b""):
+        self.url = SimpleNamespace(path=path)
+        self.body = body
+
+    async def stream(self):
+        yield self.body
+
+
+def test_the_ray_application_answers_as_tf_serving_does(models, tmp_path, monkeypatch):
+    ray = ModuleType("ray")
+    ray.serve = SimpleNamespace(deployment=lambda **options: lambda kind: SimpleNamespace(kind=kind, bind=lambda: None))
+    monkeypatch.setitem(sys.modules, "ray", ray)
+    (path,) = emit("ray", models, tmp_path)
+    names = runpy.run_path(str(path))
+    replica = names["Models"].kind()
+
+    def ask(*arguments):
+        reply = asyncio.run(replica(Request(*arguments)))
+        return reply.status_code, json.loads(reply.body)
+
+    state = {"version": "2", "state": "AVAILABLE", "status": {"error_code": "OK", "error_message": ""}}
+    assert ask("/v1/models/lenet5") == (200, {"model_version_status": [state]})
+    assert ask("/v1/models/log:predict", b'{"instances": [[1, 1, 1]]}') == (200, {"predictions": [[0, 0, 0]]})
+    code, reply = ask("/v1/models/log:predict", b" " * (names["LIMITS"].max_body + 1))
+    assert (code, reply["error"]) == (413, "The request is larger than 32 MiB, which is the most allowed.")
 
 
 @pytest.mark.parametrize(

@@ -56,5 +56,6 @@ def test_two_replicas_answer_as_the_servable_does(models, servable, images, tmp_
     for status, answer in found["answers"]:
         assert status == 200
         np.testing.assert_allclose([row["logits"] for row in answer["predictions"]], expected, rtol=0, atol=1e-5 * np.abs(expected).max())
-    assert found["status"][1] == {"name": "lenet5", "signature_name": "", "version": "2"}
+    status = {"error_code": "OK", "error_message": ""}
+    assert found["status"][1] == {"model_version_status": [{"version": "2", "state": "AVAILABLE", "status": status}]}
     assert found["wrong"][0] == 400
