@@ -38,16 +38,12 @@ _CODES = {
 }
 
 
-def _nothing(size: int) -> None:
-    pass
-
-
 @dataclass
 class _Call:
     """What is noted of a call, and what counts the bytes that it holds."""
 
     model: str = ""
-    hold: Callable[[int], None] = _nothing
+    hold: Callable[[int], None] = lambda size: None
 
 
 class Guard:
