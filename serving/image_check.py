@@ -44,7 +44,7 @@ class ImageCheck:
 def _decodes(image: bytes) -> bool:
     try:
         _decoding()(image)
-    except tf.errors.InvalidArgumentError:
+    except (tf.errors.InvalidArgumentError, UnicodeDecodeError):  # a session's message may hold bytes of the image, and is no text then
         return False
     return True
 

@@ -1,5 +1,6 @@
 """Damaged images: refused in the same words whether the signature met them or the check before it, and without a trace."""
 
+import base64
 import ctypes
 import gc
 import sys
@@ -24,6 +25,11 @@ def test_whole_images_pass_and_cut_ones_do_not(kind):
     check = ImageCheck()
     assert check.first_bad([whole, whole]) is None
     assert check.first_bad([whole, whole[: len(whole) // 2], b""]) == 1
+
+
+def test_a_header_whose_bytes_are_no_text_is_refused():
+    damaged = base64.b64decode("Qk32BgAAAAAAADYAAGt2a/n4FlYSf4CmlQ==")
+    assert ImageCheck().first_bad([damaged]) == 0
 
 
 def test_images_are_looked_at_only_while_damaged_ones_came_lately(monkeypatch):
