@@ -188,7 +188,8 @@ class Placement:
 
     def _patches(self, image_size: tuple[int | None, ...] | None) -> tuple[int, int] | None:
         """Return rows and columns of the patches of images of another size."""
-        rows, columns = (image_size or (None, None))[:2]
+        # what is no image has one length or none
+        rows, columns = image_size[:2] if image_size and len(image_size) == 3 else (None, None)
         if self.grid is None or not rows or not columns:
             return None
         height, width = self.model.inputs[0].shape[1:3]
