@@ -30,7 +30,7 @@ def bold(text: str, rest: str = "") -> Text:
     return Text.assemble((text, "bold"), rest)
 
 
-def stopped(error: Exception) -> typer.Exit:
+def stopped(error: BaseException) -> typer.Exit:
     """Tell why a run stopped, and return what ends the command."""
     plain_console(stderr=True, soft_wrap=True, highlight=False).print(f"canon: {error}")
     return typer.Exit(INTERRUPTED)
