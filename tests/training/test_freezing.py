@@ -154,6 +154,9 @@ def fit_both_ways(model, inputs, targets):
     """Some updates by Keras's `fit` and some by our loop."""
     data = tf.data.Dataset.from_tensor_slices((inputs, targets)).batch(len(inputs))
     model.fit(data, verbose=0, shuffle=False)
+    # replicas with parts of different sizes, whose shares no float holds exactly: Keras's `fit` refuses them
+    odd = [np.concatenate([array, array[:1]]) if len(array) % 2 == 0 else array for array in (inputs, targets)]
+    data = tf.data.Dataset.from_tensor_slices(tuple(odd)).batch(len(odd[0]))
     train(model, lambda epoch: data, epochs=1)
 
 
@@ -172,8 +175,6 @@ def check_contract(case, policy="float32", strategy=None):
     with strategy.scope() if strategy else tf.device(None), precision_policy(policy):
         model = compiled(main_output(case.build()))
     inputs, targets = case.inputs(), case.targets()
-    if strategy and len(inputs) % 2 == 0:  # shares that no float holds exactly
-        inputs, targets = inputs[1:], targets[1:]
     features = list(zoo.info(case.name).features)
     summary = training.freeze(model)
     if not model.trainable_weights:  # LeNet-5's output has fixed codes
