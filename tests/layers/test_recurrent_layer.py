@@ -185,7 +185,8 @@ def test_unknown_and_empty_batch_and_time(cls, training):
         np.testing.assert_allclose(outputs, layer(sequence(batch, steps))[0], atol=1e-6)
 
 
-@pytest.mark.parametrize("cls", [pytest.param(LSTM, marks=pytest.mark.slow), GRU])
+@pytest.mark.slow
+@pytest.mark.parametrize("cls", [LSTM, GRU])
 def test_fit_learns_in_the_compiled_step_that_keras_chooses(cls):
     keras.utils.set_random_seed(0)
     model = keras.Sequential([keras.Input((None, 4)), cls(8), keras.layers.Dense(1)])

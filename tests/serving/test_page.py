@@ -152,7 +152,8 @@ def test_a_model_of_numbers_is_asked_in_json(page):
     assert page.locator("#message").inner_text() == "The rows are not valid JSON."
 
 
-@pytest.mark.parametrize("stream", [pytest.param(False, marks=pytest.mark.slow), True])
+@pytest.mark.slow
+@pytest.mark.parametrize("stream", [False, True])
 def test_a_model_that_writes_goes_on_with_a_text(browser, tmp_path, stream):
     keras.utils.set_random_seed(3)
     model = zoo.create("gpt2_tiny", overrides={"vocabulary_size": 259, "depth": 1, "model_dim": 16, "num_heads": 2, "max_length": 32})

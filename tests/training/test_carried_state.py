@@ -100,6 +100,7 @@ class Stop(keras.callbacks.Callback):
             raise KeyboardInterrupt
 
 
+@pytest.mark.slow
 def test_a_stopped_run_goes_on_with_its_states(recipe, tmp_path):
     whole = training.run(recipe, tmp_path / "whole", verbose=False)
     updates = int(len(load_sequences(recipe.data.name, validation=0.2).train) / 10 * 1.6)

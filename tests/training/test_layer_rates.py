@@ -126,7 +126,8 @@ def test_decay_leaves_alone_what_it_left_alone():
 RULE = UpdateRule(Clipping(global_norm=0.5), micro_batches=3)
 
 
-@pytest.mark.parametrize("scaled", [pytest.param(False, marks=pytest.mark.slow), True])
+@pytest.mark.slow
+@pytest.mark.parametrize("scaled", [False, True])
 def test_our_loop_on_two_replicas_equals_keras_on_one_device(scaled):
     def compiled(rates, clip):
         model = network()

@@ -20,6 +20,7 @@ def fresh():
     return zoo.create("lenet5_modern", num_classes=4)
 
 
+@pytest.mark.slow
 def test_rounds_take_in_pictures_and_the_best_one_is_kept():
     few, unlabelled = load(f"{DATA}[per_class=4]"), load_unlabelled(DATA)
     assert set(unlabelled.labels) == {-1}

@@ -54,6 +54,7 @@ def test_loss_gradients_and_seeds_are_the_same(name, graph):
         np.testing.assert_array_equal(mine, other)
 
 
+@pytest.mark.slow
 def test_writing_and_saving_are_as_they_were(tmp_path):
     model = small("gpt2_tiny")
     before = zoo.generate(model, [[5, 6]], zoo.Generation(max_new_tokens=4))

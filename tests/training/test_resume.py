@@ -157,6 +157,7 @@ def without_seconds(path):
     return [[field for number, field in enumerate(line.split(",")) if number != column] for line in lines]
 
 
+@pytest.mark.slow
 def test_b30_every_counter_goes_on_after_kills_in_mid_epoch(tmp_path):
     unbroken = ending(tmp_path / "unbroken")
     killed = tmp_path / "killed"

@@ -31,7 +31,8 @@ def test_masks_hide_whole_patches_and_exactly_the_share():
     assert (hidden_pixels((32, 16), (8, 4), 0.6, seed=[1, 1]).numpy() != first).any()
 
 
-@pytest.mark.parametrize("method", ["masked_patches", pytest.param("autoencoder", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["masked_patches", "autoencoder"])
 def test_a_vision_transformer_learns_to_fill_in(method):
     keras.utils.set_random_seed(0)
     model, pictures = zoo.create("vit_tiny_16", input_shape=(16, 16, 1), num_classes=4, overrides=VIT), load_unlabelled(DATA)

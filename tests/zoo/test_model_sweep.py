@@ -47,8 +47,8 @@ DEFAULT = representatives()
 
 # without and with normalisation
 TRAINED = {"lenet5", "resnet20"}
-# squeezed and depthwise, of attention; tests/serving exports plain and residual ones
-STORED = {"mobilenet_v3_small", "vit_tiny_16"}
+# of attention; tests/serving exports plain, residual and depthwise ones
+STORED = {"vit_tiny_16"}
 DEAR = {"overfit", "replicas"}
 
 

@@ -40,6 +40,7 @@ def test_no_document_sees_another(name):
         assert difference[numbers == number].min() > 1e-3
 
 
+@pytest.mark.slow
 def test_training_the_packed_form_trains_the_model():
     keras.utils.set_random_seed(0)
     model = zoo.create("gpt2_tiny", overrides={"vocabulary_size": 23, "depth": 1, "model_dim": 16, "num_heads": 2, "max_length": 12})
