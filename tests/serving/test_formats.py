@@ -1,5 +1,6 @@
 """LiteRT, ONNX and OpenVINO: the same answers as the model, or one sentence why not."""
 
+import gc
 import importlib.util
 
 import keras
@@ -56,6 +57,9 @@ def test_every_family_answers_the_same_at_its_own_size(name, tmp_path):
     shape = (3, *(size or 96 for size in model.input_shape[1:]))
     forms = [form for form, module in MODULES.items() if importlib.util.find_spec(module)]
     check_answers(model, forms, tmp_path, np.random.default_rng(2).normal(size=shape).astype("float32"))
+    del model  # some of these have half a gigabyte of weights, which each runtime holds once more
+    keras.backend.clear_session()
+    gc.collect()
 
 
 def test_names_of_several_inputs_and_outputs_stay(form, tmp_path):
