@@ -1,7 +1,7 @@
 """Text out of the Transformers that write it: greedy, sampled or by beam search, with a key/value cache.
 
-A prompt is read in one pass but for its last id; the loop then reads one id for each row and writes the next. Shapes are static: the
-cache has room for prompt and new ids, and prompts are filled up to one of few widths, so that few shapes are ever compiled.
+A prompt is read in one pass, which gives its first new id; the loop then reads one id for each row and writes the next. Shapes are
+static: the cache has room for prompt and new ids, and prompts are filled up to one of few widths, so that few shapes are ever compiled.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,6 +14,7 @@ import tensorflow as tf
 
 from .beams import LENGTH_PENALTIES, beam_search
 from .errors import CanonError
+from .huge_pages import use_huge_pages
 from .model import Model
 from .prompts import Prompts, read_prompts
 from .recurrent.decoder import RecurrentDecoder
@@ -80,6 +81,7 @@ class Generator:
         self.settings = settings or Generation()
         recurrent = info(model.record.variant).builder.startswith("recurrent.")
         self.decoder: Any = RecurrentDecoder(model) if recurrent else Decoder(model)
+        use_huge_pages(variable for weight in model.weights if isinstance(variable := weight.value, tf.Variable))
         self._run = tf.function(self._last_logits, jit_compile=jit_compile or None, autograph=False, reduce_retracing=True)
         self._go_on: Any = self._steps
         if jit_compile and not self.settings.temperature:  # XLA draws other numbers than TensorFlow from the same seed
@@ -144,7 +146,10 @@ class Generator:
         """
         if self.settings.beam_width > 1:
             return self._search(token_ids, lengths, source_ids)
-        return self._go_on(self.begin(token_ids, lengths, source_ids), seed)
+        loop, read = self._blank(token_ids, lengths, source_ids)
+        hidden, state = self.decoder.run(token_ids, loop["state"], read)
+        last = tf.gather(hidden, lengths - 1, batch_dims=1)
+        return self._go_on(self._with_next({**loop, "state": state}, self._scores(last), seed), seed)
 
     def _steps(self, loop: dict[str, Any], seed):
         """Return what is written (B, max_new_tokens) when the loop has ended."""
@@ -159,25 +164,36 @@ class Generator:
         return read_prompts(prompts, self.decoder, self.settings.max_new_tokens)
 
     def begin(self, token_ids, lengths, source_ids=None) -> dict[str, Any]:
-        """Return the loop's variables after all of each prompt but its last id was read."""
+        """Return the loop's variables after all of each prompt but its last id was read, as `step` and a beam search go on."""
+        loop, read = self._blank(token_ids, lengths, source_ids)
+        if token_ids.shape[1] == 1:
+            return loop
+        # the first column of True is gone, so that each row has one less
+        _, state = self.decoder.run(token_ids[:, :-1], loop["state"], read[:, 1:])
+        return {**loop, "state": state}
+
+    def _blank(self, token_ids, lengths, source_ids) -> tuple[dict[str, Any], tf.Tensor]:
+        """Return the loop's variables before anything was read, and booleans (B, T), True at the ids of the prompts."""
         rows, width = (tf.shape(token_ids)[axis] if size is None else size for axis, size in enumerate(token_ids.shape))
-        positions = tf.range(width)
-        state = self.decoder.start(rows, width + self.settings.max_new_tokens, source_ids)
-        if token_ids.shape[1] != 1:
-            _, state = self.decoder.run(token_ids[:, :-1], state, positions[:-1] < lengths[:, None] - 1)
-        return {
+        read = tf.range(width) < lengths[:, None]
+        loop = {
             "step": tf.constant(0),
             "current": tf.gather(token_ids, lengths - 1, batch_dims=1),
             "ended": tf.zeros((rows,), tf.bool),
-            "prompt": tf.where(positions < lengths[:, None], token_ids, _NO_END),
+            "prompt": tf.where(read, token_ids, _NO_END),
             "written": tf.zeros((rows, self.settings.max_new_tokens), tf.int32),
-            "state": state,
+            "state": self.decoder.start(rows, width + self.settings.max_new_tokens, source_ids),
         }
+        return loop, read
 
     def step(self, loop: dict[str, Any], seed) -> dict[str, Any]:
         """Read the current ids and write the next."""
-        settings, step, ended = self.settings, loop["step"], loop["ended"]
         logits, state = self._run(loop["current"], loop["state"])
+        return self._with_next({**loop, "state": state}, logits, seed)
+
+    def _with_next(self, loop: dict[str, Any], logits, seed) -> dict[str, Any]:
+        """Return the loop's variables with one more id written, chosen by logits (B, V)."""
+        settings, step, ended = self.settings, loop["step"], loop["ended"]
         if settings.repetition_penalty != 1.0:
             columns = tf.range(settings.max_new_tokens) < step
             ids = tf.concat([loop["prompt"], tf.where(columns, loop["written"], _NO_END)], axis=1)
@@ -187,7 +203,7 @@ class Generator:
         written = tf.where(tf.range(settings.max_new_tokens) == step, chosen[:, None], loop["written"])
         for stop in settings.stop_ids:
             ended = ended | ((chosen == stop) & ~loop["ended"])
-        return {**loop, "step": step + 1, "current": chosen, "ended": ended, "written": written, "state": state}
+        return {**loop, "step": step + 1, "current": chosen, "ended": ended, "written": written}
 
     def _choose(self, logits, seed, step):
         settings = self.settings
@@ -203,10 +219,14 @@ class Generator:
     def _last_logits(self, ids, state):
         """Return float32 logits (B, V) after one more id for each row (B,), and the new state."""
         hidden, state = self.decoder.run(ids[:, None], state)
-        logits = tf.cast(self.decoder.logits(hidden[:, 0]), tf.float32)
+        return self._scores(hidden[:, 0]), state
+
+    def _scores(self, hidden):
+        """Return float32 logits (B, V) of what the decoder gave for the last id of each row."""
+        logits = tf.cast(self.decoder.logits(hidden), tf.float32)
         if self.decoder.has_encoder:  # its id 0 is padding, which is never written
             logits = tf.where(tf.range(self.decoder.vocabulary_size) == 0, tf.float32.min, logits)
-        return logits, state
+        return logits
 
     def _search(self, token_ids, lengths, source_ids):
         settings = self.settings
