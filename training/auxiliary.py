@@ -6,15 +6,19 @@ from typing import Any
 import keras
 
 MAIN_OUTPUT = "logits"
+TOKENS = "token_logits"  # of a model with further heads of pre-training
 LENGTHS = "lengths"  # of the frames of a recognizer, which belong to its logits
 
 
 def main_output(outputs: Any) -> Any:
-    """Return the output that a model with auxiliary ones is judged by; what any other model returns as it is.
+    """Return the output that a model with further ones is judged by; what any other model returns as it is.
 
     Args:
-        outputs: of a model; a mapping with `logits` where there are auxiliary outputs beside it.
+        outputs: of a model; a mapping with `logits` where there are auxiliary outputs beside it, or with `token_logits` where there
+            are other heads of pre-training.
     """
+    if isinstance(outputs, Mapping) and TOKENS in outputs:
+        return outputs[TOKENS]
     return outputs[MAIN_OUTPUT] if _has_auxiliary(outputs) else outputs
 
 

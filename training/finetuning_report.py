@@ -25,7 +25,11 @@ def add_to_report(
     compared: Mapping[str, Mapping[str, Any]],
 ) -> None:
     """Put a chapter on the fine-tuning before the curves of `report.md` and `report.html`."""
-    blocks = [*_start(section, loaded), *_phases(outcome, records), *_comparison(outcome, section, compared)]
+    add_chapter(folder, [*_start(section, loaded), *_phases(outcome, records), *_comparison(outcome, section, compared)])
+
+
+def add_chapter(folder: Path, blocks: Sequence[Block]) -> None:
+    """Put blocks before the curves of `report.md` and `report.html`."""
     text = (folder / "report.md").read_text(encoding="utf-8")
     write_text(folder / "report.md", text.replace("## Curves\n", f"{markdown(blocks)}\n## Curves\n", 1))
     page = (folder / "report.html").read_text(encoding="utf-8")

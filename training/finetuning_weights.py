@@ -70,6 +70,26 @@ def find_weights(weights: str, name: str) -> StartingPoint:
     return StartingPoint(path)
 
 
+def hashed_weights(section: TransferSection, name: str) -> StartingPoint:
+    """Return the file of the weights of a recipe, which is the one that the recipe was written for.
+
+    Args:
+        section: `[transfer]`, with weights.
+        name: the model's.
+
+    Raises:
+        CanonError: as `find_weights`, and for a file that has changed.
+    """
+    assert section.weights is not None
+    found = find_weights(section.weights, name)
+    if section.sha256 is not None and found.sha256 != section.sha256:
+        raise CanonError(
+            f"{section.weights!r} has changed since the recipe was written: its sha256 is {found.sha256}, transfer.sha256 is "
+            f"{section.sha256}; leave transfer.sha256 out to take it as it is."
+        )
+    return found
+
+
 def default_weights(name: str) -> str:
     """Return the tag of the published weights of a model.
 
@@ -99,12 +119,7 @@ def start_from_weights(model: Model, section: TransferSection) -> tuple[Model, L
     """
     report = None
     if section.weights is not None:
-        found = find_weights(section.weights, model.record.variant)
-        if section.sha256 is not None and found.sha256 != section.sha256:
-            raise CanonError(
-                f"{section.weights!r} has changed since the recipe was written: its sha256 is {found.sha256}, transfer.sha256 is "
-                f"{section.sha256}; leave transfer.sha256 out to take it as it is."
-            )
+        found = hashed_weights(section, model.record.variant)
         report = load_weights(model, found.path, format=found.published.format if found.published else "auto", skip_head=True)
         theirs = found.published.preprocessing if found.published else None
         model.update_record(weights=section.weights, preprocessing=theirs.fitted(model.record.input_shape) if theirs else None)

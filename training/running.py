@@ -19,7 +19,7 @@ from .building import build, updates_per_epoch
 from .callbacks import BestWeights, Events, HistoryFile, LastGood
 from .checkpoints import Checkpoints, has_checkpoint
 from .cross_entropy import accuracy
-from .data import Dataset, SequenceDataset
+from .data import Dataset
 from .distribution import is_chief, make_strategy, told_when_lost
 from .doctor import Finding, first_look, probe_batch, refuse_errors
 from .environment import environment
@@ -37,6 +37,7 @@ from .run_folder import check_folder, open_folder, write_metrics
 from .run_metrics import metrics_of
 from .sections import Recipe
 from .sequence_evaluation import SequenceEvaluation
+from .starting import starting
 from .steps import PerExample
 from .writing import save_whole, told_when_full
 
@@ -126,13 +127,8 @@ def run(
     data = load_any(recipe.data)
     # after the data, whose preparation (once a machine) draws random numbers too
     _start_random(recipe)
-    kind = _kind(data)
     with strategy.scope():
-        model = build(recipe, data)
-        if recipe.transfer.active:
-            from .finetuning_run import fine_tuning
-
-            model, kind = fine_tuning(recipe, model)
+        model, kind = starting(recipe, data, build(recipe, data))
     # only now is it known that the recipe can be run; until here nothing was touched
     with open_folder(out, recipe, overwrite=overwrite) if chief else nullcontext(out) as folder, told_when_lost(), told_when_full(folder):
         return kind(recipe, data, model, folder, chief, verbose).run(callbacks, command)
@@ -277,14 +273,6 @@ class Running:
             write_metrics(self.folder, figures)
         figure = f"epoch {best.best_epoch + 1}, {best.monitor} {best.best:.4f}"
         return f"Stopped; the best weights so far ({figure}) are in {self.folder / 'model.keras'}: {again}."
-
-
-def _kind(data: Dataset | SequenceDataset) -> Callable[..., Running]:
-    if isinstance(data, Dataset):
-        return Running
-    from .sequence_running import SequenceRunning
-
-    return SequenceRunning
 
 
 def _start_random(recipe: Recipe) -> None:

@@ -3,13 +3,14 @@
 from collections.abc import Mapping
 from typing import cast
 
+import keras
 import numpy as np
 
 from .. import zoo
 from ..zoo.errors import CanonError
 from ..zoo.model import Model
 from ..zoo.records import Preprocessing
-from .auxiliary import LENGTHS
+from .auxiliary import LENGTHS, main_output
 from .data.sequences import SequenceDataset
 from .sections import Recipe
 from .transcripts import refuse_infeasible
@@ -29,8 +30,6 @@ def sequence_model(recipe: Recipe, data: SequenceDataset) -> Model:
         raise CanonError(f"Model {section.name!r} reads images, and {data.name!r} holds sequences.")
     if recipe.augment.changes_pictures or recipe.augment.mixes_labels:
         raise CanonError(f"[augment] changes pictures, and {data.name!r} holds sequences: leave it out.")
-    if recipe.transfer.active:
-        raise CanonError(f"[transfer] works on image classifiers, and {data.name!r} holds sequences: leave it out.")
     if data.start_id is not None and row.task != "translation":
         raise CanonError(
             f"{data.name!r} holds pairs to be translated, and {section.name!r} is for {row.task}: name a model for translation."
@@ -44,13 +43,24 @@ def sequence_model(recipe: Recipe, data: SequenceDataset) -> Model:
         raise CanonError(f"Model {section.name!r} reads {_list(names)}, but {data.name!r} gives {_list(data.train.inputs)}.")
     if data.kind == "transcripts":
         return _recognizer(model, data)
-    wanted = 3 if data.kind == "tokens" else 2
-    if len(model.output.shape) != wanted:
+    answer, wanted = main_output(model.output), 3 if data.kind == "tokens" else 2
+    if isinstance(answer, Mapping):
+        raise CanonError(f"Model {section.name!r} gives {_list(answer)}, none of which answers {data.name!r}: name a model with a head.")
+    if len(answer.shape) != wanted:
         form = "at each step" if data.kind == "tokens" else "for the whole sequence"
         raise CanonError(f"{data.name!r} asks for one answer {form}: see the field 'output' of the config of {section.name!r}.")
-    if model.output.shape[-1] != data.num_classes:
-        raise CanonError(f"Model {section.name!r} has {model.output.shape[-1]} outputs, but {data.name!r} asks for {data.num_classes}.")
+    if answer.shape[-1] != data.num_classes:
+        raise CanonError(f"Model {section.name!r} has {answer.shape[-1]} outputs, but {data.name!r} asks for {data.num_classes}.")
+    if isinstance(model.output, Mapping):
+        _freeze_other_heads(model, answer)
     return model
+
+
+def _freeze_other_heads(model: Model, answer: keras.KerasTensor) -> None:
+    """Leave out of training what the answer does not depend on: no gradient would reach it, and decay would."""
+    asked = {layer.name for layer in keras.Model(model.inputs, answer).layers}
+    for layer in model.layers:
+        layer.trainable = layer.name in asked
 
 
 def _recognizer(model: Model, data: SequenceDataset) -> Model:

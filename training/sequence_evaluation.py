@@ -12,7 +12,7 @@ import tensorflow as tf
 from ..zoo.errors import CanonError, unknown_name
 from ..zoo.generation import Generation, Generator
 from ..zoo.model import Model
-from .auxiliary import MAIN_OUTPUT
+from .auxiliary import MAIN_OUTPUT, main_output
 from .carried_state import CarriedState, streams
 from .compiled_steps import kept
 from .data.sequences import Ragged, SequenceDataset, SequenceSplit
@@ -65,7 +65,7 @@ def evaluate_sequences(
 
     For "tokens", cross-entropy is a mean over all ids of the split that are not padding, and `exact_match` the share of sequences with
     every id right. Translations are written from their start, greedily, by what the model itself wrote before; at most the first
-    2000 of a split.
+    2000 of a split. Where ids are masked, the masks are always the same, and only what is asked counts.
 
     Args:
         model: of the data's vocabulary or classes.
@@ -83,12 +83,13 @@ def evaluate_sequences(
     if split not in data.splits:
         raise unknown_name("split", split, data.splits)
     names = {tensor.name for tensor in model.inputs}
-    answer = model.output[MAIN_OUTPUT] if isinstance(model.output, Mapping) else model.output
-    if names != set(data.train.inputs) or answer.shape[-1] != data.num_classes:
+    answer = main_output(model.output)
+    answer = answer.get(MAIN_OUTPUT) if isinstance(answer, Mapping) else answer
+    if names != set(data.train.inputs) or answer is None or answer.shape[-1] != data.num_classes:
         raise CanonError(f"Model {model.name!r} does not fit {data.name!r}: it has other inputs or another number of outputs.")
     if data.class_names and model.record.labels and model.record.labels != data.class_names:
         raise CanonError(f"Model {model.name!r} knows other classes, or another alphabet, than {data.name!r}.")
-    part = data.splits[split]
+    part = data.splits[split].masked()
     if data.kind == "tokens":
         return _tokens(model, data, part, batch_size)
     if data.kind == "transcripts":
@@ -112,7 +113,7 @@ def _forward(model: Model, split: SequenceSplit, carried: CarriedState | None = 
     signature, _ = cast(Any, sequence_reader(split, 1)(None).element_spec)
 
     def outputs(inputs):
-        found = model(inputs, training=False) if carried is None else carried.evaluate(inputs)
+        found = main_output(model(inputs, training=False) if carried is None else carried.evaluate(inputs))
         return tf.nest.map_structure(lambda values: tf.cast(values, "float32") if values.dtype.is_floating else values, found)
 
     if carried is not None:
@@ -140,7 +141,7 @@ def _tokens(model: Model, data: SequenceDataset, split: SequenceSplit, batch_siz
     figures = {"cross_entropy": cross_entropy, "perplexity": perplexity(cross_entropy)}
     if data.characters:
         figures["bits_per_character"] = bits(cross_entropy)
-    else:
+    elif data.train.masking is None:
         figures["exact_match"] = float(whole.mean())
     if data.end_id is not None:
         written = translate(model, data, split, batch_size)

@@ -3,6 +3,7 @@
 import keras
 
 from ..zoo.errors import CanonError
+from .auxiliary import main_output
 from .cross_entropy import CrossEntropy, accuracy
 from .data.sequences import Kind, SequenceDataset
 from .losses import build_loss
@@ -27,7 +28,7 @@ class SequenceCrossEntropy(keras.losses.Loss):
         **kwargs: passed on to `keras.losses.Loss`.
 
     Input shapes:
-        labels (batch, steps), integers; logits (batch, steps, classes)
+        labels (batch, steps), integers; logits (batch, steps, classes), or a mapping with these as `token_logits`
 
     Output shape:
         the mean over the batch; (batch,) with `reduction="none"`
@@ -51,7 +52,7 @@ class SequenceCrossEntropy(keras.losses.Loss):
 
     def __call__(self, y_true, y_pred, sample_weight=None):
         """Return the loss; the mask that Keras hangs on outputs is left behind, since labels tell what counts."""
-        return super().__call__(y_true, keras.ops.copy(y_pred), sample_weight)
+        return super().__call__(y_true, keras.ops.copy(main_output(y_pred)), sample_weight)
 
     def call(self, y_true, y_pred):
         """Return the loss of each sequence, (B,)."""

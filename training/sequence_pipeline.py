@@ -33,17 +33,32 @@ def bucketed(order: np.ndarray, lengths: np.ndarray, batch_size: int, seed: int,
     return np.concatenate([batches[shuffled].reshape(-1), order[whole:]])
 
 
-def sequence_reader(split: SequenceSplit, batch_size: int, bucket: int = BUCKET) -> Callable[..., tf.data.Dataset]:
-    """Return a function from an order of positions (None for all, ascending) to batches (inputs, labels).
+def sequence_reader(split: SequenceSplit, batch_size: int, bucket: int = BUCKET, seed: int = 0) -> Callable[..., tf.data.Dataset]:
+    """Return a function from an order of positions (None for all, ascending) and an epoch to batches (inputs, labels).
 
     Every column of a batch is as long as its longest example needs, rounded up to a multiple of `bucket` but no longer than the stored
-    array; 0 fills up. A model with one input is given a tensor, one with several a mapping by name.
+    array; 0 fills up. A model with one input is given a tensor, one with several a mapping by name. Epochs differ in what is masked
+    alone, and only in a split that has a masking.
 
     Args:
         split: where examples come from.
         batch_size: examples a batch.
         bucket: 1 pads to the longest example alone.
+        seed: of the masks.
     """
+    plain = _batches(split, bucket) if split.masking is None else None
+
+    def read(order: np.ndarray | None, epoch: int = 0) -> tf.data.Dataset:
+        positions = np.arange(len(split)) if order is None else order
+        batch = plain or _batches(split.masked(seed, epoch), bucket)
+        with tf.device("CPU:0"):
+            return tf.data.Dataset.from_tensor_slices(positions).batch(batch_size).map(batch).prefetch(2)
+
+    return read
+
+
+def _batches(split: SequenceSplit, bucket: int) -> Callable[[tf.Tensor], tuple[Any, tf.Tensor]]:
+    """Return a function from the positions of a batch to its inputs and labels."""
     with tf.device("CPU:0"):
         takes = {name: _taker(column, split, bucket) for name, column in split.inputs.items()}
         take_labels = _taker(split.labels, split, bucket)
@@ -52,13 +67,7 @@ def sequence_reader(split: SequenceSplit, batch_size: int, bucket: int = BUCKET)
         inputs = {name: take(index) for name, take in takes.items()}
         return inputs if len(inputs) > 1 else next(iter(inputs.values())), take_labels(index)
 
-    def read(order: np.ndarray | None, epoch: int = 0) -> tf.data.Dataset:
-        del epoch  # sequences are not augmented
-        positions = np.arange(len(split)) if order is None else order
-        with tf.device("CPU:0"):
-            return tf.data.Dataset.from_tensor_slices(positions).batch(batch_size).map(batch).prefetch(2)
-
-    return read
+    return batch
 
 
 def _taker(column: Column, split: SequenceSplit, bucket: int) -> Callable[[tf.Tensor], tf.Tensor]:

@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
+from rich.console import Console
 
 from ..zoo.errors import CanonError
+from ..zoo.load_report import LoadReport
 from ..zoo.model import Model
 from ..zoo.tokenizers_plain import CharacterTokenizer
 from .building import updates_per_epoch
@@ -16,7 +18,9 @@ from .carried_state import CarriedState, streams
 from .data.vocabulary import SPECIALS
 from .distribution import strategy_of
 from .doctor import Finding, check_gradients
+from .finetuning_report import add_chapter
 from .forward import Forward
+from .freezing import unfreeze
 from .gradient_norms import probe
 from .pipeline import epoch_order
 from .report import Outcome
@@ -25,6 +29,7 @@ from .scheduled_sampling import ScheduledSampling
 from .sequence_evaluation import evaluate_sequences
 from .sequence_losses import sequence_accuracy
 from .sequence_pipeline import bucketed, sequence_reader
+from .sequence_transfer import start_blocks
 from .steps import PerExample
 from .writing import write_text
 
@@ -33,16 +38,22 @@ _PROBE = 32
 
 @dataclass
 class SequenceRunning(Running):
-    """A run on a `SequenceDataset` whose folder is its own."""
+    """A run on a `SequenceDataset` whose folder is its own.
+
+    Args:
+        loaded: what was loaded before the start; None for random weights.
+    """
 
     data: Any
+    loaded: LoadReport | None = None
 
     def readers(self) -> tuple[Callable[..., tf.data.Dataset], Callable[..., tf.data.Dataset]]:
         """Return what gives the batches of the training and of the validation split; validation is sorted by length."""
         batch_size, held_out = self.recipe.train.batch_size, self.data.validation
         by_length = streams(len(held_out), batch_size) if self.data.carries else np.argsort(held_out.lengths, kind="stable")
         validate = sequence_reader(held_out, batch_size)
-        return sequence_reader(self.data.train, batch_size), lambda order, epoch=0: validate(by_length if order is None else order)
+        read = sequence_reader(self.data.train, batch_size, seed=self.recipe.train.seed)
+        return read, lambda order, epoch=0: validate(by_length if order is None else order)
 
     def order(self, epoch: int) -> np.ndarray:
         """Return the order of an epoch's examples: those of nearly one length together, or each where the batch before has ended."""
@@ -77,8 +88,12 @@ class SequenceRunning(Running):
         return evaluate_sequences(model, self.data, "test", batch_size=max(self.recipe.train.batch_size, 64))
 
     def report(self, outcome: Outcome) -> None:
-        """Write the report, and what each id of a vocabulary stands for; for characters also their tokenizer."""
+        """Write the report, and what each id of a vocabulary stands for; for characters and pieces of words also their tokenizer."""
         super().report(outcome)
+        if self.loaded is not None and self.recipe.transfer.weights is not None:
+            add_chapter(self.folder, start_blocks(self.recipe.transfer.weights, self.loaded))
+        if self.data.tokenizer is not None:
+            self.data.tokenizer.save(self.folder)
         if self.data.kind in ("tokens", "transcripts"):
             names = {"target": self.data.class_names, "source": self.data.source_names or self.data.class_names}
             write_text(self.folder / "vocabulary.json", json.dumps(names, ensure_ascii=False, indent=1) + "\n")
@@ -89,3 +104,15 @@ class SequenceRunning(Running):
         """Return what looks wrong before training: weights that no gradient reaches, or one that is no number."""
         _, gradients = probe(self.model, *self.probe())
         return [check_gradients(self.model, gradients)]
+
+    def _first_look(self) -> None:
+        super()._first_look()
+        if self.verbose and self.loaded is not None:
+            Console().print(f"{self.recipe.transfer.weights}: {self.loaded}", markup=False, highlight=False, soft_wrap=True)
+
+    def _final_model(self) -> Model:
+        copy = super()._final_model()
+        unfreeze(copy, keep_batch_norm_frozen=False)  # heads that took no part
+        if self.recipe.transfer.weights is not None:
+            copy.update_record(weights=f"{self.recipe.transfer.weights}, fine-tuned by {copy.record.weights}")
+        return copy

@@ -18,6 +18,9 @@ class TransferSection:
     through the schedule once, ends early by `train.patience`, and hands the best weights so far to the next. The head has the rate
     of `[optimizer]`; the backbone's is lower and goes down stage by stage.
 
+    A run on sequences takes `weights` and `sha256` alone: what the network shares with that of the weights is loaded by name, and all
+    of it is trained at the rate of `[optimizer]`, in one phase.
+
     Args:
         weights: where the weights come from: a tag of published weights such as "imagenet", the folder of a run, a .keras,
             .weights.h5, .h5 or .safetensors file, or "hf:OWNER/NAME" (or "hf:OWNER/NAME/FILE") on the Hugging Face hub.

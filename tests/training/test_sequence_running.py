@@ -1,6 +1,7 @@
 """Recipes of sequences: built, run small, evaluated again, gone on with; and what is refused."""
 
 import json
+import shutil
 from pathlib import Path
 
 import keras
@@ -16,10 +17,13 @@ from keras_canon.zoo import CanonError
 FOLDER = Path(__file__).parents[2] / "training" / "recipes"
 RECIPES = [name for name in list_recipes() if zoo.info(load_recipe(name).model.name).preprocessing is None]
 DEFAULT = ("adding_lstm",)  # a classifier is stopped and goes on below
+NEED_BIBLE = ("bert_tiny_books", "bert_tiny_mlm")  # test_sequence_transfer.py runs them on another text
 FIGURES = {
     "adding_elman": "mean_squared_error",
     "adding_identity_rnn": "mean_squared_error",
     "adding_lstm": "mean_squared_error",
+    "bert_tiny_books": "macro_f1",
+    "bert_tiny_mlm": "perplexity",
     "char_rnn_documentation": "bits_per_character",
     "copying_lstm": "exact_match",
     "crnn_ctc_lines": "character_error_rate",
@@ -28,6 +32,13 @@ FIGURES = {
     "seq2seq_attention_dates": "exact_match",
     "transformer_tiny_dates": "exact_match",
 }
+
+
+def marks(name):
+    """Small runs of most recipes are slow; those on the Bible need Debian's package."""
+    missing = name in NEED_BIBLE and shutil.which("bible") is None
+    absent = [pytest.mark.skipif(missing, reason="Debian's package bible-kjv is not installed")]
+    return absent if name in DEFAULT else [pytest.mark.slow, *absent]
 
 
 def small(name, **changes):
@@ -49,7 +60,7 @@ def test_the_header_says_paper_command_hardware_and_time(name):
     assert load_recipe(name).expect.measured is not None or entries["Time"].startswith("estimated ")
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=[] if name in DEFAULT else [pytest.mark.slow]) for name in RECIPES])
+@pytest.mark.parametrize("name", [pytest.param(name, marks=marks(name)) for name in RECIPES])
 def test_every_recipe_runs_small(name, tmp_path):
     result = training.run(small(name), tmp_path / "run", verbose=False)
     assert np.all(np.isfinite(result.history["loss"]))

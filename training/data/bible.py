@@ -26,8 +26,23 @@ def bible_source() -> SequenceSource:
     )
 
 
-def verses() -> str:
+def verses(name: str = "bible") -> str:
     """Return all verses in their order, each on a line of its own.
+
+    Args:
+        name: of the data set that asks, for the error.
+
+    Raises:
+        CanonError: where the packages are not installed.
+    """
+    return re.sub(r"(?m)^\S+ ", "", numbered_verses(name))
+
+
+def numbered_verses(name: str) -> str:
+    """Return all verses in their order, each on a line of its own behind its number, as in `Ge1:1 In the beginning`.
+
+    Args:
+        name: of the data set that asks, for the error.
 
     Raises:
         CanonError: where the packages are not installed.
@@ -35,11 +50,11 @@ def verses() -> str:
     program = shutil.which("bible")
     found = None
     if program:
-        # -f turns the pretty-printing off: `Ge1:1 In the beginning ...`
+        # -f turns the pretty-printing off
         found = subprocess.run([program, "-f", _ALL], capture_output=True, text=True, encoding="utf-8", check=False, timeout=_SECONDS)
     if found is None or found.returncode or not found.stdout:
         raise CanonError(
-            "The data set 'bible' needs Debian's package bible-kjv-text: install it (apt install bible-kjv-text), or take 'text', "
+            f"The data set {name!r} needs Debian's package bible-kjv-text: install it (apt install bible-kjv-text), or take 'text', "
             "the documentation strings of Python."
         )
-    return re.sub(r"(?m)^\S+ ", "", found.stdout)
+    return found.stdout

@@ -1,6 +1,5 @@
 """From the name of a data set of sequences to its three splits."""
 
-import hashlib
 import os
 from collections.abc import Callable
 from typing import Any
@@ -15,12 +14,13 @@ from .lines import lines_source
 from .loading import VALIDATION_SHARE, load
 from .memory_tasks import COPY_NAMES, memory_source, parse_options, whole_numbers
 from .names import DataName, is_sequence, parse_name
+from .passages import books_dataset, passages_dataset
 from .prepare import directory
 from .sequence_builder import read_source
 from .sequences import Column, Ragged, SequenceDataset, SequenceSplit
 from .source import Split
 from .speech import speech_source
-from .splits import check_share, cut
+from .splits import check_share, validation_parts
 from .text import WINDOW, text_source, windows
 from .vocabulary import END, START, UNKNOWN, Characters
 
@@ -35,8 +35,8 @@ def load_sequences(
     Args:
         name: `rows:fashion_mnist` (any data set of pictures of one shape, row by row), `adding:length=100`, `copying:delay=20`,
             `parity:length=20`, `text`, `text:PATH`, `text:PATH[window=200,state=carried]`, `bible`, `lines:width=160`,
-            `speech:examples=1000`, `dates` or `gettext:en-fr`; pairs with
-            `[alphabet=shared]` have one table of characters for both sides.
+            `speech:examples=1000`, `dates`, `gettext:en-fr`, `passages` or `books:labels=200,books=10`; pairs with `[alphabet=shared]`
+            have one table of characters for both sides.
         seed: decides which examples of the training part become the validation split.
         validation: share of the training part that becomes the validation split, above 0 and below 1; None takes 0.1.
         data_dir: where prepared data lie; None takes the environment's `KERAS_CANON_DATA`, else the default of TFDS.
@@ -63,9 +63,11 @@ def load_sequences(
         return _rows(name, parsed, int(seed), validation, data_dir)
     kinds: dict[str, Callable[..., SequenceDataset]] = {
         "bible": _text,
+        "books": books_dataset,
         "dates": _pairs,
         "gettext": _pairs,
         "lines": _transcripts,
+        "passages": passages_dataset,
         "speech": _transcripts,
         "text": _text,
     }
@@ -121,7 +123,7 @@ def _text(name: str, parsed: DataName, share: float, seed: int, data_dir: str | 
     source = bible_source() if parsed.kind == "bible" else text_source(parsed.argument)
     arrays, facts = read_source(source, name, data_dir)
     blocks = {part: [block.decode() for block in arrays[part]["text"].tolist()] for part in arrays}
-    kept, held_out = _parts(blocks["train"], share, seed)
+    kept, held_out = validation_parts(blocks["train"], share, seed)
     texts = {
         "train": "".join(blocks["train"][place] for place in kept),
         "validation": "".join(blocks["train"][place] for place in held_out),
@@ -150,7 +152,7 @@ def _pairs(name: str, parsed: DataName, share: float, seed: int, data_dir: str |
         source = gettext_source(parsed.argument)
     arrays, facts = read_source(source, name, data_dir)
     texts = {part: {side: [text.decode() for text in arrays[part][side].tolist()] for side in ("source", "target")} for part in arrays}
-    kept, held_out = _parts(texts["train"]["source"], share, seed)
+    kept, held_out = validation_parts(texts["train"]["source"], share, seed)
     alphabets = _alphabets(parsed, texts["train"], kept)
     train = _pair_split("train", texts["train"], *alphabets)
     splits = (train.part("train", kept), train.part("validation", held_out), _pair_split("test", texts["test"], *alphabets))
@@ -177,7 +179,7 @@ def _transcripts(name: str, parsed: DataName, share: float, seed: int, data_dir:
         source = speech_source(**whole_numbers("speech", parsed.argument, ("examples",)))
     arrays, facts = read_source(source, name, data_dir)
     texts = {part: [text.decode() for text in arrays[part]["text"].tolist()] for part in arrays}
-    kept, held_out = _parts(texts["train"], share, seed)
+    kept, held_out = validation_parts(texts["train"], share, seed)
     alphabet = Characters.of(texts["train"][place] for place in kept)
 
     def split_of(part: str) -> SequenceSplit:
@@ -224,12 +226,5 @@ def _unknown(*splits: SequenceSplit) -> dict[str, dict[str, int]]:
 
 
 def _cut(split: SequenceSplit, share: float, seed: int) -> tuple[SequenceSplit, SequenceSplit]:
-    kept, held_out = _parts(next(iter(split.inputs.values())), share, seed)
+    kept, held_out = validation_parts(next(iter(split.inputs.values())), share, seed)
     return split.part("train", kept), split.part("validation", held_out)
-
-
-def _parts(contents: Any, share: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Cut examples in two by a hash of their content, so that equal ones stay on one side."""
-    raw = [content.encode() if isinstance(content, str) else np.asarray(content).tobytes() for content in contents]
-    digests = [hashlib.sha256(content).hexdigest() for content in raw]
-    return cut(np.zeros(len(digests), "int64"), digests, share, salt=f"validation {seed}")

@@ -11,6 +11,7 @@ DESCRIPTIONS = MappingProxyType(
     {
         "adding": "the sum of two marked numbers of many (Hochreiter and Schmidhuber 1997), e.g. adding:length=100,examples=20000",
         "bible": "the King James Bible of Debian's package bible-kjv-text as windows of characters, e.g. bible[window=200,state=carried]",
+        "books": "passages of the Bible as pieces of words, to be told which book they are from, e.g. books:labels=200,books=10",
         "copying": "symbols to be repeated after a delay (Arjovsky, Shah, Bengio 2016), e.g. copying:delay=20,symbols=10",
         "csv:PATH": "pictures listed in a CSV file with columns file, label and perhaps split, e.g. csv:photos.csv[label=species]",
         "dates": "dates in twelve forms to be translated to ISO 8601, e.g. dates:examples=12000[alphabet=shared]",
@@ -21,6 +22,7 @@ DESCRIPTIONS = MappingProxyType(
         "lines": "lines of one to three words, drawn with thirteen fonts, to be read, e.g. lines:examples=10000,width=160",
         "parity": "whether a sequence of -1 and 1 has an odd number of ones, e.g. parity:length=20",
         "parquet:PATH": "pictures listed in a Parquet file, with the columns of csv:PATH",
+        "passages": "passages of the Bible as pieces of words, to be filled in where they are masked (Devlin et al. 2019)",
         "rows:NAME": "a data set of pictures read row by row, e.g. rows:fashion_mnist",
         "speech": "one to three digits spoken by espeak-ng, to be written down, e.g. speech:examples=1000",
         "synthetic": "generated stripes in noise for smoke tests, e.g. synthetic:classes=4,size=16,channels=3,examples=400",
@@ -36,7 +38,7 @@ FILE_OPTIONS = ("unreadable",)
 COLUMN_OPTIONS = ("file", "label", "split")
 TEXT_OPTIONS = ("window", "state")
 PAIR_OPTIONS = ("alphabet",)
-SEQUENCES = ("adding", "bible", "copying", "dates", "gettext", "lines", "parity", "rows", "speech", "text")
+SEQUENCES = ("adding", "bible", "books", "copying", "dates", "gettext", "lines", "parity", "passages", "rows", "speech", "text")
 _NEEDED = MappingProxyType(
     {
         "csv": "A list of pictures is named csv:PATH, for example csv:photos.csv.",

@@ -1,11 +1,14 @@
 """A data set of sequences as the training loop reads it: three splits, each readable by position in any order."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
+
+from ...zoo.tokenizers import Tokenizer
+from .masking import Masking
 
 Kind = Literal["classes", "numbers", "tokens", "transcripts"]
 
@@ -58,12 +61,14 @@ class SequenceSplit:
             (N, 32, T, 1); 0 is padding.
         labels: class numbers (N,), numbers (N, 1), ids for each step, (N, T) or ragged, or ragged transcripts; 0 is padding.
         lengths: number of real steps of each example's longest column, (N,); batches are cut to what they need.
+        masking: how the ragged `token_ids` are masked in each epoch, which decides what of the labels is asked; None for not at all.
     """
 
     name: str
     inputs: Mapping[str, Column] = field(repr=False)
     labels: Column = field(repr=False)
     lengths: np.ndarray = field(repr=False)
+    masking: Masking | None = None
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -80,7 +85,21 @@ class SequenceSplit:
             return column.rows(positions) if isinstance(column, Ragged) else column[positions]
 
         inputs = {key: take(column) for key, column in self.inputs.items()}
-        return SequenceSplit(name, inputs, take(self.labels), self.lengths[positions])
+        return SequenceSplit(name, inputs, take(self.labels), self.lengths[positions], self.masking)
+
+    def masked(self, seed: int = 0, epoch: int = 0) -> "SequenceSplit":
+        """Return the split as it is read in an epoch; one without masking is returned as it is.
+
+        Args:
+            seed, epoch: decide the masks; splits that nothing is trained on keep those of 0 and 0.
+        """
+        if self.masking is None:
+            return self
+        ids = self.inputs["token_ids"]
+        assert isinstance(ids, Ragged)
+        masked, labels = self.masking.draw(ids.values, ids.starts, seed, epoch)
+        inputs = {**self.inputs, "token_ids": Ragged(masked, ids.starts)}
+        return replace(self, inputs=inputs, labels=Ragged(labels, ids.starts), masking=None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,6 +121,7 @@ class SequenceDataset:
         start_id: the id that a target begins with; None where nothing is translated.
         end_id: the id that ends a target.
         characters: whether ids are characters of running text, whose cross-entropy is told in bits.
+        tokenizer: of ids that are pieces of words; None for all else.
         carries: whether a model goes on from each window of running text to the next with its state; else each window stands alone.
     """
 
@@ -118,6 +138,7 @@ class SequenceDataset:
     start_id: int | None = None
     end_id: int | None = None
     characters: bool = False
+    tokenizer: Tokenizer | None = None
     carries: bool = False
 
     @property

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -60,3 +61,17 @@ def _quotas(counts: np.ndarray, share: float) -> np.ndarray:
 def digests_of(images: np.ndarray) -> list[str]:
     """Return a hash of each picture of a batch (N, H, W, C)."""
     return [hashlib.sha256(image.tobytes()).hexdigest() for image in images]
+
+
+def validation_parts(contents: Any, share: float, seed: int, labels: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Cut the training part in two by a hash of the examples' content, so that equal ones stay on one side.
+
+    Args:
+        contents: a text or an array of each example, one after the other.
+        share: how much becomes the validation split.
+        seed: another one takes other examples.
+        labels: class numbers, each of which is cut alike; None for no classes.
+    """
+    raw = [content.encode() if isinstance(content, str) else np.asarray(content).tobytes() for content in contents]
+    digests = [hashlib.sha256(content).hexdigest() for content in raw]
+    return cut(np.zeros(len(digests), "int64") if labels is None else labels, digests, share, salt=f"validation {seed}")

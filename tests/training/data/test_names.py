@@ -10,8 +10,9 @@ from keras_canon.zoo import CanonError
 
 def test_list_is_sorted_and_plain():
     pictures = {"csv:PATH", "digits", "fashion_mnist", "folder:PATH", "parquet:PATH", "synthetic", "tfds:NAME"}
-    sequences = {"adding", "bible", "copying", "dates", "gettext:PAIR", "lines", "parity", "rows:NAME", "speech", "text", "text:PATH"}
-    assert list_datasets() == sorted(pictures | sequences)
+    made = {"adding", "copying", "dates", "lines", "parity", "rows:NAME", "speech"}
+    texts = {"bible", "books", "gettext:PAIR", "passages", "text", "text:PATH"}
+    assert list_datasets() == sorted(pictures | made | texts)
 
 
 def test_list_answers_without_heavy_imports():
@@ -76,7 +77,7 @@ def test_bad_options_are_refused(name, message):
     [
         ("digit", "There is no data set 'digit': did you mean 'digits' or 'adding'?"),
         ("fashion-mnist", "There is no data set 'fashion-mnist': did you mean 'fashion_mnist'?"),
-        ("zzz", "There is no data set 'zzz': for example adding, bible, copying, csv:PATH."),
+        ("zzz", "There is no data set 'zzz': for example adding, bible, books, copying."),
         ("digits:3", "There is no data set 'digits:3': did you mean 'digits'?"),
         ("folder", "A folder of pictures is named folder:PATH, for example folder:photos."),
         ("folder:", "A folder of pictures is named folder:PATH, for example folder:photos."),
