@@ -1,7 +1,6 @@
 """A run on sequences that starts from trained weights: all of the encoder by name, under a new head."""
 
 import dataclasses
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import cast
@@ -13,6 +12,7 @@ from ..zoo.model import Model
 from ..zoo.placement import HEAD
 from ..zoo.sources import read_source
 from ..zoo.tokenizers import FILE
+from ..zoo.tokenizers_files import load_tokenizer
 from .data.sequences import SequenceDataset
 from .finetuning_weights import hashed_weights
 from .report_blocks import Block, Bullets, Heading, Text
@@ -68,8 +68,8 @@ def start_blocks(weights: str, report: LoadReport) -> Sequence[Block]:
 
 def _check_vocabulary(folder: Path, data: SequenceDataset) -> None:
     """Refuse a run whose ids stand for other pieces."""
-    file = folder / FILE
-    if data.tokenizer is not None and file.is_file() and json.loads(file.read_text(encoding="utf-8")) != data.tokenizer.to_json():
+    words = data.tokenizer
+    if words is not None and (folder / FILE).is_file() and load_tokenizer(folder).to_json() != words.to_json():
         raise CanonError(f"The run {str(folder)!r} was trained with another vocabulary than that of {data.name!r}: train it anew.")
 
 

@@ -20,7 +20,7 @@ from .sequences import Ragged, SequenceDataset, SequenceSplit
 from .splits import validation_parts
 
 LENGTH = 64  # ids of a passage at most, [CLS] and [SEP] among them
-PIECES = 3000
+PIECES = 2000
 BOOKS = 10
 _CHARACTERS = 220  # of a passage, but for verses that are longer
 _TEST = 51  # of the 256 values of a byte: a fifth
