@@ -34,7 +34,7 @@ SEEDS = (0, 1, 2)
 EPOCHS = {"train.epochs": 60, "train.batch_size": 16, "train.patience": 12}
 # a small network that saw 28 x 28 pictures has less to keep than one of ImageNet, and the pictures are other ones
 FREELY = {"transfer.backbone_rate": 0.5, "transfer.layer_decay": 0.8, "transfer.keep_batch_norm_frozen": False}
-START = {"data.name": "fashion_mnist[classes=0-4]", "train.epochs": 2}
+START = {"data.name": "fashion_mnist[classes=0-4]", "train.epochs": 8}
 DOCUMENT = Path(__file__).parents[1] / "docs" / "transfer.md"
 BEGIN, END = "<!-- gain: begin -->\n", "<!-- gain: end -->\n"
 

@@ -1,5 +1,6 @@
 """What is written beside the SavedModel, and what is measured of both."""
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,7 @@ from .plain_ops import in_plain_ops
 from .precision import to_bfloat16
 from .samples import Samples, random_samples
 from .signatures import Plan, build_signatures, name_outputs, trace_core
+from .smallest_size import smallest_sizes
 
 Precision = Literal["float32", "bfloat16", "int8"]
 
@@ -77,6 +79,7 @@ def prepare(plan: Plan, precision: Precision, formats: tuple[str, ...], *, keep_
             )
         return Arithmetic(plan, traced, None, traced, precision)
     core = freeze(traced)
+    plan = dataclasses.replace(plan, smallest=smallest_sizes(core, plan.specs))
     written = to_bfloat16(core, plan.model.name) if precision == "bfloat16" else core
     return Arithmetic(plan, traced, core, written.to_function(), precision)
 

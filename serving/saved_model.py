@@ -87,6 +87,7 @@ def export(
     plan = plan_signatures(source, preprocessing)
     writes = text is not None and writes_text(source)
     arithmetic = prepare(plan, precision, wanted, keep_variables=writes)
+    plan = arithmetic.plan
     signatures = build_signatures(plan, arithmetic.written)
     if text is not None:
         signatures |= text_signatures(source, plan, arithmetic.written, text)

@@ -1,8 +1,8 @@
 """The functions of a bundle: from a functional Keras model to TensorFlow functions with named inputs and outputs."""
 
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import keras
@@ -28,6 +28,7 @@ class Plan:
         outputs: names of the model's own outputs.
         features: name of the feature -> position among the outputs of `model`.
         preprocessing: how an encoded image becomes the model's input.
+        smallest: name of an image input whose size is open -> the rows and columns that the network needs.
     """
 
     model: keras.Model
@@ -35,6 +36,7 @@ class Plan:
     outputs: tuple[str, ...]
     features: dict[str, int]
     preprocessing: Preprocessing | None
+    smallest: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
 
 def plan_signatures(model: keras.Model, preprocessing: Preprocessing | None) -> Plan:
@@ -137,7 +139,8 @@ def at_door(plan: Plan, core: Callable[..., list[tf.Tensor]], tensors: Sequence[
     """Call the core with float32 outside, and with a batch of one row where the given batch is empty."""
     inputs = keras.tree.flatten(plan.model.input)
     cast = [tf.cast(tensor, known.dtype) for tensor, known in zip(tensors, inputs, strict=True)]
-    values = core(*(_at_least_one_row(tensor) for tensor in cast))
+    with tf.control_dependencies(_checks(plan, tensors)):
+        values = core(*(_at_least_one_row(tf.identity(tensor)) for tensor in cast))
     rows = tf.shape(tensors[0])[0]
     shapes = [tensor.shape for tensor in keras.tree.flatten(plan.model.output)]
     return [_door_output(value, shape, rows) for value, shape in zip(values, shapes, strict=True)]
@@ -216,6 +219,17 @@ def _clean(name: str) -> str:
 
 def _door_type(dtype: str) -> str:
     return "float32" if tf.as_dtype(dtype).is_floating else dtype
+
+
+def _checks(plan: Plan, tensors: Sequence[tf.Tensor]) -> list[tf.Operation]:
+    """Return the ops that refuse images which are too small: TensorFlow divides by zero where a map has no elements left to pool."""
+    checks = []
+    for spec, tensor in zip(plan.specs, tensors, strict=True):
+        rows, columns = plan.smallest.get(str(spec.name), (1, 1))
+        if (rows, columns) != (1, 1):
+            message = f"An image is too small: the network needs at least {rows} rows and {columns} columns."
+            checks.append(tf.debugging.Assert(tf.reduce_all(tf.shape(tensor)[1:3] >= (rows, columns)), [message]))
+    return checks
 
 
 def _at_least_one_row(tensor: tf.Tensor) -> tf.Tensor:

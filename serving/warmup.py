@@ -61,7 +61,10 @@ def _example(name: str, spec: TensorSpec, preprocessing: Preprocessing | None) -
     if spec.dtype == "string":
         size = (64, 64) if preprocessing is None else preprocessing.size
         return tf.make_tensor_proto([tf.io.encode_jpeg(np.zeros((*size, 3), "uint8")).numpy()])
-    shape = [1, *(size or _OPEN_SIZE for size in (spec.shape or (1,))[1:])] if spec.shape is None or spec.shape else []
+    guesses = [_OPEN_SIZE] * len(spec.shape or ())
+    if preprocessing is not None and len(guesses) == 4:  # images: of the size that the network was made for
+        guesses[1:3] = preprocessing.size
+    shape = [] if spec.shape == () else [1, *(size or guess for size, guess in zip((spec.shape or ())[1:], guesses[1:], strict=True))]
     zero = tf.make_tensor_proto(np.zeros((), tf.as_dtype(spec.dtype).as_numpy_dtype), dtype=spec.dtype)
     # a value given once stands for every element, which keeps the file small
     zero.tensor_shape.CopyFrom(tf.TensorShape(shape).as_proto())
