@@ -9,7 +9,7 @@ from typing import Any
 
 from ..zoo.errors import CanonError
 from .errors import not_found
-from .memory import forget_version
+from .memory import free_graphs
 from .model_folders import find_versions, nothing_in
 from .served import Served
 
@@ -202,7 +202,7 @@ class Catalogue:
         """Give back the memory of the versions that were let go, each once the last request that holds it has its answer."""
         held = [version for version in self._going if version() is not None]
         if len(held) < len(self._going):
-            forget_version()
+            free_graphs()
         self._going = held
 
     def _versions(self, name: str) -> dict[int, Served]:

@@ -14,6 +14,7 @@ from .bundle import Measurement, TensorSpec
 from .formats import FORMATS, Source, check_formats, check_written, open_format, write_format
 from .freezing import can_freeze, freeze
 from .measuring import Predictor, measure
+from .memory import trim_memory
 from .plain_ops import in_plain_ops
 from .precision import to_bfloat16
 from .samples import Samples, random_samples
@@ -116,6 +117,8 @@ def write_companions(
             check_written(name, arithmetic.plan.model.name, predict, reference if precision == "bfloat16" else saved, trial)
         if samples is not None:
             measurements.append(measure(f"{name} {kind}", predict, reference, samples))
+        del predict
+        trim_memory()
     return {name: FORMATS[name].file for name in formats}, tuple(measurements)
 
 

@@ -7,8 +7,8 @@ import sys
 _M_ARENA_MAX = -8  # of <malloc.h>
 
 
-def forget_version() -> None:
-    """Free what a version that nobody holds any more has left: a loaded SavedModel is full of reference cycles."""
+def free_graphs() -> None:
+    """Free what graphs that nobody holds any more have left: they, and loaded SavedModels, are full of reference cycles."""
     gc.collect()
     trim_memory()
 

@@ -20,11 +20,14 @@ from .bundle import LABELS, MANIFEST, TOKENIZER, Bundle, Manifest, hash_files
 from .companions import Precision, check_request, prepare, write_companions
 from .freezing import reads_tables
 from .inspection import read_saved_model
+from .memory import free_graphs
 from .samples import read_samples
 from .signatures import LOGITS, build_signatures, in_float32, plan_signatures
 from .text_signatures import Text, text_signatures, writes_text
 from .versions import new_version
 from .warmup import write_warmup
+
+_LARGE = 4_000_000  # parameters: an export holds them some thirty times over
 
 
 def export(
@@ -119,6 +122,9 @@ def export(
             measurements=measurements,
         )
         (folder.path / MANIFEST).write_text(manifest.to_json(), encoding="utf-8")
+    if source.count_params() > _LARGE:
+        del source, plan, arithmetic, signatures, saved
+        free_graphs()
     return Bundle(directory / str(folder.version), manifest)
 
 
