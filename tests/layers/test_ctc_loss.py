@@ -227,6 +227,7 @@ def test_forbidden_classes_give_no_nan():
     assert np.all(np.isfinite(gradient))
 
 
+@pytest.mark.slow
 def test_learns_a_label():
     logits = keras.Variable(np.zeros((1, 8, 4), "float32"))
     for _ in range(25):

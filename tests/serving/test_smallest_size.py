@@ -49,6 +49,7 @@ def test_only_open_axes_that_can_be_too_short_are_looked_at(model, wanted, tmp_p
             servable.predict(np.zeros((1, 20, 10, 3), "float32"))
 
 
+@pytest.mark.slow
 def test_the_size_is_that_of_the_builder(tmp_path):
     model = zoo.create("squeezenet1_1", num_classes=2, input_shape=(None, None, 3))
     servable = serving.load(serving.export(model, tmp_path / "net").path)

@@ -95,6 +95,7 @@ def test_the_text_is_that_of_python(writers, expected):
     assert servable.predict(np.zeros(0, object), "generate")["text"].shape == (0,)
 
 
+@pytest.mark.slow
 def test_a_process_without_the_package_writes_the_same(writers, expected):
     given = {"gpt2": (str(writers / "gpt2" / "1"), {"prompt": PROMPTS, "seed": SEEDS})}
     given["char_rnn"] = (str(writers / "char_rnn" / "1"), {"prompt": PROMPTS})

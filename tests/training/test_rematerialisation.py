@@ -36,8 +36,8 @@ def gradients(model, inputs, graph):
 @pytest.mark.parametrize(
     ("name", "graph"),
     [
-        ("gpt2_tiny", True),
-        *[pytest.param(*one, marks=pytest.mark.slow) for one in product(SMALL, (False, True)) if one != ("gpt2_tiny", True)],
+        ("gpt2_tiny", False),
+        *[pytest.param(*one, marks=pytest.mark.slow) for one in product(SMALL, (False, True)) if one != ("gpt2_tiny", False)],
     ],
 )
 def test_loss_gradients_and_seeds_are_the_same(name, graph):

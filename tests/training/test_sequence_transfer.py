@@ -96,6 +96,7 @@ def test_a_run_starts_from_a_run_and_says_so(pretrained, tmp_path, capsys):
     assert zoo.load_tokenizer(tmp_path / "run").vocabulary_size == load_sequences(BOOKS).sizes["vocabulary_size"]
 
 
+@pytest.mark.slow
 def test_without_weights_a_run_starts_from_scratch(tmp_path):
     result = training.run(small("bert_tiny_books", {"data.name": BOOKS}), tmp_path / "run", verbose=False)
     assert result.test_metrics["examples"] > 50

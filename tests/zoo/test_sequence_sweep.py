@@ -1,7 +1,7 @@
 """What must hold for every model of sequences in the registry.
 
-By default the smallest row of each family is swept, which keeps the suite short, and one row of each kind is stored for a fresh process;
-`-m slow` sweeps all the others.
+By default the smallest row of each family is swept, which keeps the suite short; `-m slow` sweeps all the others, and stores all of them
+for a fresh process. By default tests/layers/test_contract.py does that for every layer.
 """
 
 import importlib.util
@@ -43,19 +43,18 @@ def representatives() -> set[str]:
 
 
 DEFAULT = representatives()
-# convolutional with gates after it, gated with attention, encoder and decoder of attention
-KINDS = {"crnn_ctc", "seq2seq_attention", "transformer_tiny_torch"}
+LONG_TO_MEASURE = {"deepspeech2", "gpt1"}
 
 
-def parameters(items, name_of=lambda item: item) -> list:
-    return [pytest.param(item, id=name_of(item), marks=[] if name_of(item) in DEFAULT else [pytest.mark.slow]) for item in items]
+def parameters(items, name_of=lambda item: item, default=DEFAULT) -> list:
+    return [pytest.param(item, id=name_of(item), marks=[] if name_of(item) in default else [pytest.mark.slow]) for item in items]
 
 
 def test_every_model_is_in_the_sweep_once():
     assert sorted(case.name for case in CASES) == sorted(NAMES)
 
 
-@pytest.mark.parametrize("name", parameters(NAMES))
+@pytest.mark.parametrize("name", parameters(NAMES, default=DEFAULT - LONG_TO_MEASURE))
 def test_sizes_are_those_of_the_row(name):
     row = zoo.info(name)
     found = zoo.measure(name)
@@ -70,21 +69,14 @@ def test_sequence_model(case, tmp_path):
 
 def test_the_default_sweep_covers_every_family():
     assert {zoo.info(name).family for name in DEFAULT} == {zoo.info(name).family for name in NAMES}
-    assert KINDS <= DEFAULT
+    assert LONG_TO_MEASURE <= DEFAULT
 
 
-@pytest.mark.parametrize(
-    ("kind", "names"),
-    [
-        pytest.param("keras", KINDS, id="keras-default"),
-        pytest.param("keras", set(NAMES) - KINDS, id="keras-rest", marks=pytest.mark.slow),
-        pytest.param("saved_model", set(NAMES), id="saved_model", marks=pytest.mark.slow),
-    ],
-)
-def test_stored_models_answer_in_a_fresh_process(kind, names, tmp_path):
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["keras", "saved_model"])
+def test_stored_models_answer_in_a_fresh_process(kind, tmp_path):
     """And keep the law of padding; a SavedModel without the package."""
-    cases = [case for case in CASES if case.name in names]
-    for case in cases:
+    for case in CASES:
         store(case, tmp_path, kind)
     script = HERE.parent / "checks" / "sequence_answers.py"
     environment = {**os.environ, "PYTHONSAFEPATH": "1"}
@@ -93,5 +85,5 @@ def test_stored_models_answer_in_a_fresh_process(kind, names, tmp_path):
     )
     assert found.returncode == 0, found.stderr[-3000:]
     errors = dict(line.rsplit(" ", 1) for line in found.stdout.splitlines() if line)
-    assert set(errors) == {case.name for case in cases}
+    assert set(errors) == {case.name for case in CASES}
     assert {name: error for name, error in errors.items() if float(error) > 1e-6} == {}
