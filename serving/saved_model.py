@@ -78,18 +78,34 @@ def export(
         (1, ['bytes', 'features', 'serving_default'])
     """
     wanted = check_request(precision, tuple(dict.fromkeys(formats)), data)
-    source = _read_model(model)
+    directory = Path(directory)
+    _check_name(directory)
+    text = _text_beside(model) if text is None else text
+    bundle = _export(_read_model(model), directory, labels, preprocessing, version, precision, wanted, data, text)
+    if bundle.manifest.parameters > _LARGE:
+        free_graphs()
+    return bundle
+
+
+def _export(
+    source: keras.Model,
+    directory: Path,
+    labels: Sequence[str] | None,
+    preprocessing: Preprocessing | None,
+    version: int | None,
+    precision: Precision,
+    formats: tuple[str, ...],
+    data: Any,
+    text: Text | None,
+) -> Bundle:
+    """Write the bundle; what it has built on the way hangs on nothing when it returns."""
     record = _record(source)
     if record is not None:
         labels = record.labels if labels is None else labels
         preprocessing = record.preprocessing if preprocessing is None else preprocessing
-    directory = Path(directory)
-    _check_name(directory)
-    text = _text_beside(model) if text is None else text
     source = source if text is None else in_float32(source)  # once, so that all signatures share its weights
-    plan = plan_signatures(source, preprocessing)
     writes = text is not None and writes_text(source)
-    arithmetic = prepare(plan, precision, wanted, keep_variables=writes)
+    arithmetic = prepare(plan_signatures(source, preprocessing), precision, formats, keep_variables=writes)
     plan = arithmetic.plan
     signatures = build_signatures(plan, arithmetic.written)
     if text is not None:
@@ -104,7 +120,7 @@ def export(
         write_warmup(folder.path, name, saved.signatures, signatures, preprocessing)
         if text is not None:
             text.tokenizer.save(folder.path / TOKENIZER.parent)
-        written, measurements = write_companions(arithmetic, folder.path, wanted, samples)
+        written, measurements = write_companions(arithmetic, folder.path, formats, samples)
         manifest = Manifest(
             name=name,
             version=folder.version,
@@ -122,9 +138,6 @@ def export(
             measurements=measurements,
         )
         (folder.path / MANIFEST).write_text(manifest.to_json(), encoding="utf-8")
-    if source.count_params() > _LARGE:
-        del source, plan, arithmetic, signatures, saved
-        free_graphs()
     return Bundle(directory / str(folder.version), manifest)
 
 
