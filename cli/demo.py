@@ -4,7 +4,6 @@ import base64
 import io
 import json
 import time
-import urllib.request
 from pathlib import Path
 from typing import Annotated
 
@@ -80,6 +79,8 @@ def _png(image) -> bytes:
 def _ask(url: str, encoded: bytes) -> tuple[list[float], float]:
     """Send one encoded image as TF Serving's clients do, and return the probabilities and the round trip in ms."""
     body = {"signature_name": "bytes", "instances": [{"b64": base64.b64encode(encoded).decode()}]}
+    import urllib.request  # here, because every `canon --help` would wait for it
+
     request = urllib.request.Request(url, json.dumps(body).encode(), {"Content-Type": "application/json"})
     started = time.perf_counter()
     with urllib.request.urlopen(request, timeout=60) as response:

@@ -6,12 +6,11 @@ from typing import Annotated
 
 import typer
 from rich.table import Table
-from rich.text import Text
 
 from ..zoo import info, list_models
 from ..zoo.cards import shape_walk
 from ..zoo.records import ModelInfo, Preprocessing, WeightsRecord
-from .console import plain_console
+from .console import bold, plain_console
 
 
 def complete_model(incomplete: str) -> list[str]:
@@ -35,18 +34,26 @@ def list_command(
     if as_json:
         print(json.dumps([asdict(row) for row in rows], indent=2))
         return
-    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
-    for title in ("name", "year", "parameters", "mult-adds", "input", "weights"):
-        # on a narrow terminal the tags of weights are cut, and nothing else
-        table.add_column(title, justify="right" if title in ("parameters", "mult-adds") else "left", no_wrap=title != "weights")
-    for row in rows:
-        weights = ", ".join(record.tag for record in row.weights) or "-"
-        shape = "x".join("any" if size is None else str(size) for size in row.input_shape)
-        tags = Text(weights, no_wrap=True, overflow="ellipsis")
-        table.add_row(row.name, str(row.year), f"{row.trainable_parameters:,}", _macs(row.gmacs), shape, tags)
-    plain_console().print(table)
-    if not rows:
+    console = plain_console()
+    head, *lines = _aligned([("name", "year", "parameters", "mult-adds", "input", "weights"), *map(_cells, rows)], console.width)
+    console.print(bold(head), no_wrap=True)
+    if lines:
+        print("\n".join(lines))  # a table of rich takes a sixth of the time of the whole command
+    else:
         plain_console(stderr=True).print(f"No model matches {pattern!r} with these filters; `canon list` without arguments shows all.")
+
+
+def _cells(row: ModelInfo) -> tuple[str, ...]:
+    shape = "x".join("any" if size is None else str(size) for size in row.input_shape)
+    tags = ", ".join(record.tag for record in row.weights) or "-"
+    return row.name, str(row.year), f"{row.trainable_parameters:,}", _macs(row.gmacs), shape, tags
+
+
+def _aligned(rows: list[tuple[str, ...]], width: int) -> list[str]:
+    """Return rows of text in columns, numbers at the right; what does not fit is cut from the last one, the tags of weights."""
+    name, _, parameters, macs, shape, _ = (max(map(len, column)) for column in zip(*rows, strict=True))
+    lines = [f"{row[0]:<{name}} {row[1]:<4} {row[2]:>{parameters}} {row[3]:>{macs}} {row[4]:<{shape}} {row[5]}".rstrip() for row in rows]
+    return [line if len(line) <= width else f"{line[: width - 1]}…" for line in lines]
 
 
 def info_command(

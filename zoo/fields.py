@@ -3,6 +3,7 @@
 import dataclasses
 import types
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from .errors import CanonError, unknown_name
@@ -25,8 +26,7 @@ def read_fields(cls: type[Record], data: Mapping[str, Any], where: str) -> Recor
     """
     if not isinstance(data, Mapping):
         raise CanonError(f"{where} must be a table of keys and values, got {data!r}.")
-    hints = get_type_hints(cls)
-    fields = {field.name: field for field in dataclasses.fields(cls) if field.init}  # type: ignore[arg-type]
+    hints, fields = _declared(cls)
     for key in data:
         if key not in fields:
             raise unknown_name(f"key in {where} called", key, fields)
@@ -40,6 +40,12 @@ def read_fields(cls: type[Record], data: Mapping[str, Any], where: str) -> Recor
         raise
     except ValueError as error:
         raise CanonError(f"{where}: {error}") from error
+
+
+@cache
+def _declared(cls: type) -> tuple[dict[str, Any], dict[str, dataclasses.Field]]:
+    """Return the types and the fields of a dataclass by name."""
+    return get_type_hints(cls), {field.name: field for field in dataclasses.fields(cls) if field.init}
 
 
 def convert(hint: Any, value: Any, where: str) -> Any:
