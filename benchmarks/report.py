@@ -45,6 +45,7 @@ class Report:
         rows: figures by name; one that a format needs and a row has not leaves the cell empty.
         notes: lines after the table.
         key: names of the figures that say which row it is.
+        is_speed: False for one that the page on performance leaves out.
 
     A row may say `least`, the ratio that is asked for, and `judged`, the name of the figure that is held to it ("high" where the upper
     end of the middle half has to reach it, and left out for the ratio itself).
@@ -61,6 +62,7 @@ class Report:
     rows: list[dict[str, Any]] = field(default_factory=list)
     date: str = field(default_factory=lambda: time.strftime("%Y-%m-%d"))
     machine: str = field(default_factory=lambda: machine())
+    is_speed: bool = True
 
     def table(self) -> list[str]:
         """Return the lines of the table."""
@@ -125,6 +127,7 @@ def performance(reports: list[Report]) -> str:
         "| what | against | rows | ratio: lowest | median | highest | asked for and missed | measured |",
         "|---|---|---|---|---|---|---|---|",
     ]
+    reports = [report for report in reports if report.is_speed]
     compared = [report for report in reports if report.name != "roofline" and any("ratio" in row for row in report.rows)]
     lines += [_summary(report) for report in compared]
     missed = [words for report in reports for words in _missed(report)]

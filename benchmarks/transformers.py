@@ -1,7 +1,7 @@
 """Speed of text generation with gpt2 (124M, random weights, float32) against KerasHub and Hugging Face transformers, measured in one run.
 
 usage: python benchmarks/transformers.py [--only TEXT] [--rounds N] [--batch 1 8]
-       python benchmarks/transformers.py --memory
+       python benchmarks/transformers.py --memory plain|XLA
 
 A prompt of 32 tokens, 64 new ones, the likeliest each time. All candidates write in turn, so that whatever else the machine does slows
 all of them; figures are medians over the rounds. Tokens per second count the whole call, reading of the prompt included; prefill is
@@ -155,36 +155,31 @@ def compare(candidates: dict[str, Writer], model: zoo.Model, batch: int, rounds:
     return rows
 
 
-def memory(batch: int) -> None:
-    """Print what this process needs for gpt2 besides a gpt2_tiny: at most while it writes, the compilation aside.
+def memory(batch: int, *, jit_compile: bool) -> None:
+    """Print what this process needs while gpt2 writes, compiled by then, over the bytes of its weights, the cache aside.
 
-    What TensorFlow and XLA need by themselves, much of it pages of their libraries, is there after the small model has written, and is
-    printed apart.
+    Before, a gpt2_tiny has written: what TensorFlow and XLA need by themselves, much of it pages of their libraries, is printed apart. So
+    is what making the model leaves behind: random weights are made of temporary ones, whose memory TensorFlow keeps for later tensors.
     """
     tf.zeros(1)
     start = _resident("VmRSS")
-    tiny = zoo.create("gpt2_tiny")
-    for jit_compile in (False, True):
-        ours(tiny, jit_compile=jit_compile)(np.ones((batch, PROMPT), "int32"), NEW)
+    ours(zoo.create("gpt2_tiny"), jit_compile=jit_compile)(np.ones((batch, PROMPT), "int32"), NEW)
     before = _resident("VmRSS")
-    print(f"{(before - start) / 1e6:.0f} MB after a gpt2_tiny has written, the libraries of XLA included")
+    print(f"{(before - start) / 1e6:.0f} MB after a gpt2_tiny has written")
     model = zoo.create("gpt2")
-    made, highest = _resident("VmRSS") - before, _resident("VmHWM") - before
-    print(f"{made / 1e6:.0f} MB more with gpt2, {highest / 1e6:.0f} MB at most while it is made")
     weights = 4.0 * sum(weight.shape.num_elements() for weight in model.weights)
     cache = 4.0 * 2 * DEPTH * WIDTH * (PROMPT + NEW) * batch
+    made = _resident("VmRSS")
+    left = made - before - weights
+    print(f"{weights / 1e6:.0f} MB of weights, a cache of {cache / 1e6:.0f} MB for batch {batch}; making gpt2 leaves {left / 1e6:.0f} MB")
     ids = np.random.default_rng(batch).integers(_SPECIAL, VOCABULARY, (batch, PROMPT)).astype("int32")
-    print(
-        f"batch {batch}: weights of {weights / 1e6:.0f} MB and a cache of {cache / 1e6:.0f} MB; at most 1.3 times the weights is asked for"
-    )
-    for jit_compile in (False, True):  # the second one has what is left of the first one besides
-        write = ours(model, jit_compile=jit_compile)
-        write(ids, NEW)
-        Path("/proc/self/clear_refs").write_text("5")  # forgets the highest value so far
-        write(ids, NEW)
-        needed = _resident("VmHWM") - before
-        name = "XLA" if jit_compile else "plain"
-        print(f"{name}: {needed / 1e6:.0f} MB, {(needed - cache) / weights:.2f} times the weights and the cache", flush=True)
+    write = ours(model, jit_compile=jit_compile)
+    write(ids, NEW)
+    Path("/proc/self/clear_refs").write_text("5")  # forgets the highest value so far
+    write(ids, NEW)
+    added = _resident("VmHWM") - made
+    print(f"writing adds {added / 1e6:.0f} MB: {(weights + added - cache) / weights:.2f} times the weights and the cache")
+    print(f"with what making leaves {(weights + left + added - cache) / weights:.2f} times", flush=True)
 
 
 def _resident(name: str) -> float:
@@ -225,13 +220,13 @@ def main() -> None:
     parser.add_argument("--only", default="", help="measure the candidates whose name holds this text")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--batch", type=int, nargs="+", default=[1, 8])
-    parser.add_argument("--memory", action="store_true", help="measure the memory of the first batch size alone")
+    parser.add_argument("--memory", choices=["plain", "XLA"], help="measure memory alone, of the first batch size")
     options = parser.parse_args()
     # this file would be taken for the package of its name
     sys.path[:] = [path for path in sys.path if Path(path).resolve() != Path(__file__).resolve().parent]
     keras.utils.set_random_seed(0)
     if options.memory:
-        memory(options.batch[0])
+        memory(options.batch[0], jit_compile=options.memory == "XLA")
         return
     model = zoo.create("gpt2")
     speed = bandwidth()

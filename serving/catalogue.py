@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from ..zoo.errors import CanonError
+from ..zoo.memory import free_graphs
 from .errors import not_found
-from .memory import free_graphs
 from .model_folders import find_versions, nothing_in
 from .served import Served
 

@@ -10,11 +10,11 @@ import numpy as np
 import tensorflow as tf
 
 from ..zoo.errors import CanonError
+from ..zoo.memory import trim_memory
 from .bundle import Measurement, TensorSpec
 from .formats import FORMATS, Source, check_formats, check_written, open_format, write_format
 from .freezing import can_freeze, freeze
 from .measuring import Predictor, measure
-from .memory import trim_memory
 from .plain_ops import in_plain_ops
 from .precision import to_bfloat16
 from .samples import Samples, random_samples

@@ -7,12 +7,6 @@ import sys
 _M_ARENA_MAX = -8  # of <malloc.h>
 
 
-def free_graphs() -> None:
-    """Free what graphs that nobody holds any more have left: they, and loaded SavedModels, are full of reference cycles."""
-    gc.collect()
-    trim_memory()
-
-
 def settle_process() -> None:
     """Spare what has been imported so far from every later search for reference cycles: TensorFlow brings half a million objects.
 
@@ -20,17 +14,6 @@ def settle_process() -> None:
     """
     gc.collect()
     gc.freeze()
-
-
-def trim_memory() -> None:
-    """Give freed memory back.
-
-    glibc keeps what each thread has freed for later, so a server whose batches vary in size grows for a long time without need.
-    """
-    if sys.platform == "linux":
-        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc has it, musl has not
-        if trim is not None:
-            trim(0)
 
 
 def share_arenas(most: int = 2) -> None:

@@ -13,6 +13,7 @@ import tensorflow as tf
 
 from ..zoo.errors import CanonError
 from ..zoo.graph_tokenizer import fits_graph
+from ..zoo.memory import free_graphs
 from ..zoo.model import Model, load_model
 from ..zoo.records import ModelRecord, Preprocessing
 from ..zoo.tokenizers_files import load_tokenizer
@@ -20,7 +21,6 @@ from .bundle import LABELS, MANIFEST, TOKENIZER, Bundle, Manifest, hash_files
 from .companions import Precision, check_request, prepare, write_companions
 from .freezing import reads_tables
 from .inspection import read_saved_model
-from .memory import free_graphs
 from .samples import read_samples
 from .signatures import LOGITS, build_signatures, in_float32, plan_signatures
 from .text_signatures import Text, text_signatures, writes_text

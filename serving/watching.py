@@ -3,9 +3,9 @@
 import threading
 import time
 
+from ..zoo.memory import trim_memory
 from .catalogue import Catalogue
 from .logs import Log
-from .memory import trim_memory
 
 _TRIM_SECONDS = 30.0
 

@@ -14,7 +14,7 @@ import tensorflow as tf
 
 from .beams import LENGTH_PENALTIES, beam_search
 from .errors import CanonError
-from .huge_pages import use_huge_pages
+from .memory import free_graphs, use_huge_pages
 from .model import Model
 from .prompts import Prompts, read_prompts
 from .recurrent.decoder import RecurrentDecoder
@@ -105,7 +105,10 @@ class Generator:
             CanonError: for an empty prompt, an id that is none of the vocabulary, or more ids than the context has.
         """
         read = self._read(prompts)
+        known = self._loop.experimental_get_tracing_count()
         ids = np.asarray(self._loop(read.token_ids, read.lengths, _seed(seed), read.source_ids))
+        if self._loop.experimental_get_tracing_count() > known:
+            free_graphs()  # tracing and compiling leave a good deal
         return [self._cut(row) for row in ids]
 
     def stream(self, prompts, *, seed: int | Sequence[int] = 0) -> Iterator[list[int | None]]:
@@ -149,7 +152,8 @@ class Generator:
         loop, read = self._blank(token_ids, lengths, source_ids)
         hidden, state = self.decoder.run(token_ids, loop["state"], read)
         last = tf.gather(hidden, lengths - 1, batch_dims=1)
-        return self._go_on(self._with_next({**loop, "state": state}, self._scores(last), seed), seed)
+        loop = self._with_next({**loop, "state": state}, self._scores(last), seed)
+        return loop["written"] if self.settings.max_new_tokens == 1 else self._go_on(loop, seed)
 
     def _steps(self, loop: dict[str, Any], seed):
         """Return what is written (B, max_new_tokens) when the loop has ended."""

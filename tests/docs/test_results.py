@@ -12,9 +12,11 @@ ROOT = Path(__file__).parents[2]
 RESULTS = report.results()
 
 
-def found(ratio: float, spread: float = 0.02, **more) -> report.Report:
+def found(ratio: float, spread: float = 0.02, *, is_speed: bool = True, **more) -> report.Report:
     row = {"what": "x", "ratio": ratio, "low": ratio - spread, "high": ratio + spread, **more}
-    return report.Report("layers", "A title", "", "command", [["what", "{what}"], ["ratio", "{ratio:.2f}"]], ["what"], rows=[row])
+    return report.Report(
+        "layers", "A title", "", "command", [["what", "{what}"], ["ratio", "{ratio:.2f}"]], ["what"], rows=[row], is_speed=is_speed
+    )
 
 
 @pytest.mark.parametrize("result", [item for item in RESULTS if item.page], ids=lambda item: item.name)
@@ -44,7 +46,7 @@ def test_every_performance_page_comes_from_a_result():
 
 def test_every_result_is_of_a_benchmark_and_tells_its_rows_apart():
     for result in RESULTS:
-        assert (ROOT / "benchmarks" / f"{result.name}.py").exists()
+        assert (ROOT / result.command.split()[1]).exists()
         keys = [tuple(row[name] for name in result.key) for row in result.rows]
         assert len(set(keys)) == len(keys)
         assert re.fullmatch(r"20\d\d-\d\d-\d\d", result.date)
@@ -82,6 +84,10 @@ def test_a_row_that_falls_short_is_said_to():
     assert "asked 1.40" in report.performance([found(1.30, least=1.4)])
     assert "asked 1.40" not in report.performance([found(1.397, least=1.4)])
     assert "asked 1.40" not in report.performance([found(1.39, least=1.4, judged="high")])
+
+
+def test_what_is_not_about_speed_is_no_part_of_the_page_on_performance():
+    assert "A title" not in report.performance([found(1.3, least=1.4, is_speed=False)])
 
 
 def test_a_result_is_written_and_read_and_leaves_the_site_alone_when_checked(tmp_path, monkeypatch):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_canon.zoo.huge_pages import use_huge_pages
+from keras_canon.zoo.memory import use_huge_pages
 
 
 def in_huge_pages() -> int:
