@@ -29,7 +29,7 @@ ADDING = {"adding_lstm": "LSTM", "adding_identity_rnn": "identity RNN", "adding_
 LANGUAGE = {"char_rnn_documentation": "LSTM (`char_rnn_lstm`)", "gpt2_tiny_text": "Transformer (`gpt2_tiny`)"}
 SHARES = {0.0: "teacher forcing", 0.25: "scheduled sampling to 0.25", 0.5: "scheduled sampling to 0.5"}
 SEEDS = (0, 1, 2)
-FEW = {"data.name": "dates:examples=1000", "train.epochs": 20}
+FEW = {"data.name": "dates:examples=2000", "train.epochs": 8}
 
 
 def finished(folder: Path, recipe: str, overrides: Mapping[str, object] | None = None) -> dict:

@@ -126,20 +126,20 @@ def _results(own: list[Recipe]) -> list[str]:
     if not measured:
         return [*lines, "No recipe of this family has been run in full by this project yet.", ""]
     lines += [
-        "| recipe | data | test accuracy | other figures | epochs | minutes | seed | date | the paper |",
-        "|---|---|---|---|---|---|---|---|---|",
+        "| recipe | data | test accuracy | other figures | parameters | epochs | minutes | seed | date | the paper |",
+        "|---|---|---|---|---|---|---|---|---|---|",
     ]
     for recipe in measured:
         found, expect = recipe.expect.measured, recipe.expect
         assert found is not None
-        figures = ", ".join(f"{name.replace('_', ' ')} {value:.4g}" for name, value in getattr(found, "figures", {}).items())
+        figures = ", ".join(f"{name.replace('_', ' ')} {value:.4g}" for name, value in found.figures.items())
         paper = f"{expect.paper_accuracy:.4f}, {expect.paper_source}" if expect.paper_accuracy is not None else expect.paper_source
-        accuracy = getattr(found, "test_accuracy", None)
         cells = (
             f"`{recipe.name}`",
             recipe.data.name,
-            "" if accuracy is None else f"{accuracy:.4f}",
+            f"{found.test_accuracy:.4f}",
             figures,
+            f"{found.parameters:,}",
             str(found.epochs),
             f"{found.seconds / 60:.1f}",
             str(found.seed),

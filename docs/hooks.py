@@ -9,6 +9,7 @@ from family_pages import family_pages
 from mkdocs.plugins import event_priority
 from mkdocs.structure.files import File, Files
 from reference_pages import reference_pages
+from results_page import results_page
 
 _FIRST = (
     ("Start", ("index.md", "start.md")),
@@ -43,7 +44,7 @@ def on_post_build(config) -> None:
 
 def on_files(files: Files, config) -> Files:
     """Add the made pages, and put every page of the folder into the navigation: none is forgotten."""
-    for path, text in {**family_pages(), **reference_pages()}.items():
+    for path, text in {**family_pages(), **reference_pages(), **results_page()}.items():
         files.append(File.generated(config, path, content=text))
     pages = {file.src_uri for file in files if file.src_uri.endswith(".md")}
     pages.add("decisions/index.md")
@@ -66,7 +67,7 @@ def _navigation(pages: set[str]) -> list:
         return sorted(found, key=lambda page: (not page.endswith("index.md"), page))
 
     nav = [{title: take(chosen)} for title, chosen in _FIRST]
-    models, last = under("models/"), [{title: under(folder)} for title, folder in _LAST]
+    models, last = [*take(["results.md"]), *under("models/")], [{title: under(folder)} for title, folder in _LAST]
     performance = take(["performance.md", *sorted(page for page in left if page.endswith("-performance.md"))])
     return [*nav, {"Models": models}, {"Topics": take(sorted(left))}, {"Performance": performance}, *last]
 

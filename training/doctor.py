@@ -89,7 +89,7 @@ def check_inputs(inputs, preprocessing: Preprocessing) -> Finding:
     found = f"inputs run from {values.min():.3g} to {values.max():.3g}, and the model expects {low:.3g} to {high:.3g}"
     if used < 0.02:
         return Finding(check, "warning", f"All {found}: give pixels from 0 to 255, not yet scaled.")
-    slack = 0.05 * (high - low)
+    slack = 0.2 * (high - low)  # resizing with cubic curves goes beyond the range at edges
     if values.min() < low - slack or values.max() > high + slack:
         return Finding(check, "warning", f"The {found}: give pixels from 0 to 255.")
     return Finding(check, "ok", f"The {found}; mean {values.mean():.3g}, deviation {values.std():.3g}.")

@@ -181,6 +181,7 @@ class Measured:
 
     Args:
         test_accuracy: share of the test split that was classified correctly.
+        parameters: trainable parameters of the network.
         date: day of the run.
         seed: `train.seed` of the run.
         epochs: epochs that were trained.
@@ -190,6 +191,7 @@ class Measured:
     """
 
     test_accuracy: float
+    parameters: int
     date: datetime.date
     seed: int
     epochs: int

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from family_pages import DRAWINGS, families, family_pages
 from reference_pages import public_names, reference_pages
+from results_page import on_fashion_mnist, others, results_page
 
 from keras_canon import training, zoo
 from keras_canon.training.schedule_picture import draw_schedule
@@ -18,7 +19,7 @@ LINK = re.compile(r"(?<!`)\[[^\]]*\]\(([^)\s]+)\)")
 @pytest.fixture(scope="module")
 def made() -> dict[str, str]:
     """The pages that the site makes."""
-    return {**family_pages(), **reference_pages(), "decisions/index.md": ""}
+    return {**family_pages(), **reference_pages(), **results_page(), "decisions/index.md": ""}
 
 
 def anchors(text: str) -> set[str]:
@@ -51,6 +52,18 @@ def test_every_family_has_a_page_with_all_its_parts(made):
         assert all(f"| `{row.name}` | {row.table} |" in text for row in rows)
         assert (DRAWINGS / f"{family}.svg").exists(), f"python docs/generate.py {rows[0].name}"
     assert sum(name.startswith("models/") for name in made) == len(families()) + 1
+
+
+def test_results_stand_beside_those_of_others(made):
+    names = on_fashion_mnist()
+    for row in others():
+        assert set(row["recipes"]) <= set(names)
+        assert 0.8 < row["accuracy"] < 1.0
+    for name, recipe in names.items():
+        assert f"`{name}`" in made["results.md"]
+        measured = recipe.expect.measured
+        if measured is not None:
+            assert f"| `{name}` | {measured.test_accuracy:.4f} | {measured.parameters:,} |" in made["results.md"]
 
 
 def test_measured_results_are_on_the_pages(made):

@@ -16,17 +16,17 @@ def results_table() -> list[str]:
     for name in training.list_recipes():
         recipe = tomllib.loads((ROOT / "training" / "recipes" / f"{name}.toml").read_text(encoding="utf-8"))
         measured = recipe.get("expect", {}).get("measured")
+        data = recipe["data"]["name"]
         if measured and measured.get("figures"):
             figure, value = next(iter(measured["figures"].items()))
             others.append(
-                f"| `{name}` | {recipe['data']['name']} | {figure.replace('_', ' ')} | {value:.4f} | {measured['epochs']} | "
+                f"| `{name}` | {data} | {figure.replace('_', ' ')} | {value:.4f} | {measured['parameters']:,} | {measured['epochs']} | "
                 f"{measured['seconds'] / 60:.1f} | {measured['seed']} | {measured['date']} |"
             )
         elif measured:
-            parameters = zoo.info(recipe["model"]["name"]).trainable_parameters
             minutes = measured["seconds"] / 60
             rows.append(
-                f"| `{name}` | {recipe['data']['name']} | {measured['test_accuracy']:.4f} | {parameters:,} | {measured['epochs']} | "
+                f"| `{name}` | {data} | {measured['test_accuracy']:.4f} | {measured['parameters']:,} | {measured['epochs']} | "
                 f"{minutes:.1f} | {measured['seed']} | {measured['date']} |"
             )
     return rows + others

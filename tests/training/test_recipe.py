@@ -68,6 +68,7 @@ def test_awkward_values_are_written_back_as_they_are(tmp_path):
         "data.name": "folder:a b/ü",
         "expect.measured": {
             "test_accuracy": 0.9,
+            "parameters": 1000,
             "date": datetime.date(2026, 11, 29),
             "seed": 0,
             "epochs": 1,
