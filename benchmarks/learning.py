@@ -135,7 +135,7 @@ def draw(report: Report, path: Path) -> None:
     if report.name == "adding":
         for level, words in ((1.0 / 6.0, "the error of saying 1 each time"), (0.01, "0.01")):
             axes.axhline(level, color="grey", linewidth=0.8, linestyle="--")
-            axes.text(1.0, 1.06 * level, words, fontsize=8, color="grey")
+            axes.text(1.0, 0.93 * level, words, fontsize=8, color="grey", ha="right", va="top", transform=axes.get_yaxis_transform())
         axes.set_yscale("log")
         axes.set_xlabel("epoch")
         axes.set_ylabel("mean squared error, validation")

@@ -25,6 +25,7 @@ from .text_metrics import bits, bleu, character_error_rate, exact_match, perplex
 from .transcripts import read_lines
 
 _SHOWN = 12
+_STREAMS = 64  # that a text is cut into where a state is carried: how many decides the figures, a little
 _ROOM = 8  # ids that a translation may have beyond the longest right one
 _DECODED = 2000  # translations of a split at most, which are written one id after the other
 
@@ -71,8 +72,7 @@ def evaluate_sequences(
         model: of the data's vocabulary or classes.
         data: the data set.
         split: "train", "validation" or "test".
-        batch_size: examples at a time; it changes the speed only, and for data that carry a state also into how many streams the
-            text is cut.
+        batch_size: examples at a time; it changes the speed only. Data that carry a state are always read as 64 streams.
 
     Returns:
         an `Evaluation` for one class a sequence, and a `SequenceEvaluation` for all else.
@@ -122,13 +122,14 @@ def _forward(model: Model, split: SequenceSplit, carried: CarriedState | None = 
 
 
 def _tokens(model: Model, data: SequenceDataset, split: SequenceSplit, batch_size: int) -> SequenceEvaluation:
-    carried = CarriedState(model, batch_size) if data.carries else None
+    rows = _STREAMS if data.carries else batch_size
+    carried = CarriedState(model, rows) if data.carries else None
     forward = _forward(model, split, carried)
-    order = streams(len(split), batch_size) if data.carries else None
+    order = streams(len(split), rows) if data.carries else None
     whole = np.zeros(len(split), bool)
     said: dict[int, np.ndarray] = {}
     loss = right = total = 0.0
-    for positions, inputs, labels in in_order(split, batch_size, order):
+    for positions, inputs, labels in in_order(split, rows, order):
         logits = forward(inputs)
         truth = np.asarray(labels)
         losses = np.asarray(keras.ops.sparse_categorical_crossentropy(labels, logits, from_logits=True), "float64")

@@ -100,6 +100,13 @@ class Stop(keras.callbacks.Callback):
             raise KeyboardInterrupt
 
 
+def test_the_size_of_a_batch_does_not_change_the_figures(recipe):
+    data = load_sequences(recipe.data.name, validation=0.2)
+    model = zoo.create("char_rnn_lstm", overrides={"units": [6], "embedding_dim": 4, "vocabulary_size": data.num_classes})
+    one, other = (evaluate(model, data, "train", batch_size=size).metrics() for size in (8, 256))
+    assert one == other
+
+
 @pytest.mark.slow
 def test_a_stopped_run_goes_on_with_its_states(recipe, tmp_path):
     whole = training.run(recipe, tmp_path / "whole", verbose=False)
