@@ -58,6 +58,8 @@ def test_greedy_is_the_likeliest_id_of_the_whole_model(name, models):
         for _ in range(NEW):
             ids.append(int(whole_model_logits(models[name], name, row, ids).argmax()))
         assert found[row] == ids[len(prompt) :]
+    first = zoo.generate(models[name], prompts_of(name), Generation(max_new_tokens=1))
+    assert first == [row[:1] for row in found]
 
 
 @pytest.mark.parametrize("name", NAMES)
