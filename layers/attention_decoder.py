@@ -79,13 +79,14 @@ class AttentionDecoder(keras.layers.Layer):
             return [keras.ops.concatenate([new, context, weights], axis=-1)]
 
         # the loop collects what it carries, so context and weights are carried beside the state, (B, units + values width + S)
-        start = keras.ops.concatenate([initial_state, keras.ops.zeros_like(values[:, 0]), keras.ops.zeros_like(values[..., 0])], axis=-1)
-        collected, _ = scan("loop", Kernel(step), inputs, [start], inputs_mask)
+        nothing = keras.ops.zeros_like(values)
+        start = keras.ops.concatenate([initial_state, keras.ops.sum(nothing, axis=1), keras.ops.sum(nothing, axis=-1)], axis=-1)
+        collected, (last,) = scan("loop", Kernel(step), inputs, [start], inputs_mask)
         states = self._part(collected, 0, self.units, sizes)
         contexts = self._part(collected, self.units, values.shape[-1], sizes)
         weights = self._part(collected, self.units + values.shape[-1], sizes[2], sizes)
-        before = keras.ops.concatenate([initial_state[:, None], states[:, :-1]], axis=1)
-        return before, contexts, weights, states[:, -1]
+        before = keras.ops.concatenate([initial_state[:, None], states], axis=1)[:, : sizes[1]]
+        return before, contexts, weights, keras.ops.reshape(last[:, : self.units], (-1, self.units))
 
     def _part(self, collected, start, width, sizes):
         """Return `width` of what was collected, whose last axis has a size that only running tells."""

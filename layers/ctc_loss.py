@@ -106,9 +106,12 @@ def ctc_loss(labels, logits, label_lengths=None, logit_lengths=None, blank=0, in
     _check_values(values, label_lengths, logit_lengths, classes, blank, infeasible)
 
     labels = keras.ops.cast(keras.ops.convert_to_tensor(labels), "int32")
-    feasible = ctc_feasible(labels, label_lengths, logit_lengths, classes, blank)
+    feasible = ctc_feasible(labels, label_lengths, logit_lengths, classes, blank) & (logit_lengths <= keras.ops.shape(logits)[1])
     # Indices out of range in rows that do not count must not reach the gather below.
     labels = keras.ops.where((labels >= 0) & (labels < classes), labels, blank)
+    # what lies behind a row's length may be anything, and the softmax of NaN has a gradient of NaN wherever it goes
+    real = keras.ops.expand_dims(keras.ops.arange(keras.ops.shape(logits)[1], dtype="int32"), 0) < keras.ops.expand_dims(logit_lengths, 1)
+    logits = keras.ops.where(keras.ops.expand_dims(real, -1), logits, keras.ops.zeros_like(logits))
     losses = _negative_log_likelihood(labels, keras.ops.log_softmax(logits, axis=-1), label_lengths, logit_lengths, blank)
     return keras.ops.where(feasible, losses, keras.ops.zeros_like(losses))
 

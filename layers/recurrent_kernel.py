@@ -217,9 +217,13 @@ def _loop(step, inputs, states, keep, return_sequences):
             new = [tf.where(keep[time], one, other) for one, other in zip(new, states, strict=True)]
         return *new, *(item.write(time, new[0]) for item in collected)
 
-    collected = [_array(states[0].dtype, steps, states[0].shape)] if return_sequences else []
-    result = forwards(steps, steps, body, (*states, *collected))
-    return tf.transpose(result[count].stack(), [1, 0, 2]) if return_sequences else None, *result[:count]
+    if not return_sequences:
+        return None, *forwards(steps, steps, body, tuple(states))
+    collected = _array(states[0].dtype, steps, states[0].shape)
+    if not inputs.shape[1]:  # perhaps no step at all, and an array of none cannot tell the size of the batch
+        collected = _array(states[0].dtype, tf.maximum(steps, 1), states[0].shape).write(0, states[0])
+    result = forwards(steps, steps, body, (*states, collected))
+    return tf.transpose(result[count].stack()[:steps], [1, 0, 2]), *result[:count]
 
 
 def _array(dtype, steps, shape):

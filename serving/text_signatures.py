@@ -120,6 +120,11 @@ class _Writer:
         self.generator = Generator(model, self.settings)
         text.tokenizer.check_vocabulary(self.generator.decoder.vocabulary_size, model.name)
         self._translates = self.generator.decoder.has_encoder
+        limit, new = self.generator.decoder.max_length, self.settings.max_new_tokens
+        if self._translates and limit is not None and 1 + new > limit:
+            raise CanonError(
+                f"A start token and {new} new ones are more than the context of {model.name!r}, {limit}: give Text a Generation of fewer."
+            )
         if self._translates:
             self._begin_id = text.tokenizer.special_id(text.start or START)
             self._end = text.end or (END if END in text.tokenizer.special_tokens else None)

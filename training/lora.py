@@ -58,7 +58,7 @@ def add_lora(model: keras.Model, rank: int = RANK, alpha: float | None = None, t
     limit = min(min(projection.kernel.shape) for projection in projections)
     if isinstance(rank, bool) or not isinstance(rank, int) or not 1 <= rank <= limit:
         raise CanonError(f"The rank of LoRA must be an integer from 1 to {limit}, the width of the narrowest projection, got {rank!r}.")
-    _freeze_body(model)
+    _freeze_body(model, projections)
     for projection in projections:
         projection.enable_lora(rank, lora_alpha=rank if alpha is None else alpha)
         for weight in (projection.lora_kernel_a, projection.lora_kernel_b):
@@ -66,10 +66,13 @@ def add_lora(model: keras.Model, rank: int = RANK, alpha: float | None = None, t
     return summarise(model)
 
 
-def _freeze_body(model: keras.Model) -> None:
-    """Freeze all weights but the head's, one by one: the layers themselves stay trainable, for the matrices that are added."""
+def _freeze_body(model: keras.Model, projections: Sequence[keras.layers.Layer]) -> None:
+    """Freeze all weights but the head's, one by one: the layers themselves are trainable, for the matrices that are added."""
+    adapted = set(map(id, projections))
     for layer in model.layers:
         if not is_head(layer):
+            if any(id(part) in adapted for part in layer._flatten_layers()):
+                layer.trainable = True  # one that was frozen as a whole would hide them
             for weight in layer.trainable_weights:
                 weight.trainable = False
 

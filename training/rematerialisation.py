@@ -60,8 +60,9 @@ def _computed_again(block: keras.layers.Layer) -> Callable[..., Any]:
         cache=None,
         training=None,
     ):
-        tensors = [inputs] if memory is None else [inputs, memory]
-        options = {"attention_mask": attention_mask, "bias": bias}
+        # what gradients go to
+        tensors = [tensor for tensor in (inputs, memory, bias) if tensor is not None]
+        options = {"attention_mask": attention_mask}
         # Keras hangs masks on tensors, and those that are computed again are other ones
         if encoder:
             options["mask"] = attached_mask(inputs, mask)
@@ -69,13 +70,18 @@ def _computed_again(block: keras.layers.Layer) -> Callable[..., Any]:
             options |= {"inputs_mask": attached_mask(inputs, inputs_mask), "memory_mask": attached_mask(memory, memory_mask)}
         if cache is not None:
             options["cache"] = cache
+
+        def run(*tensors):
+            given = tensors if bias is None else tensors[:-1]
+            return plain(*given, bias=None if bias is None else tensors[-1], training=training, **options)
+
         if not training or cache is not None or isinstance(inputs, keras.KerasTensor):
-            return plain(*tensors, training=training, **options)
+            return run(*tensors)
 
         @tf.custom_gradient
         def forward(*tensors):
             seeds = _states(generators)
-            outputs = plain(*tensors, training=training, **options)
+            outputs = run(*tensors)
 
             def backward(upstream, variables: Sequence[Any] = ()):
                 after = _states(generators)
@@ -84,7 +90,7 @@ def _computed_again(block: keras.layers.Layer) -> Callable[..., Any]:
                     _set(generators, seeds)
                 with tf.GradientTape() as tape:
                     tape.watch(again)
-                    found = plain(*again, training=training, **options)
+                    found = run(*again)
                 gradients = tape.gradient(found, [*again, *variables], upstream)
                 _set(generators, after)
                 own, of_variables = gradients[: len(again)], gradients[len(again) :]

@@ -26,7 +26,7 @@ class NGramScore:
         blank: class of the blank, which never follows.
 
     Raises:
-        CanonError: for an order below 1, or a symbol that is the blank or no class.
+        CanonError: for an order below 1, fewer than two classes, a blank that is none, or a symbol that is the blank or no class.
 
     Reference:
         Witten, Bell, 1991, "The zero-frequency problem", method C, IEEE Transactions on Information Theory 37(4).
@@ -49,6 +49,8 @@ class NGramScore:
     ):
         if isinstance(order, bool) or not isinstance(order, int) or order < 1:
             raise CanonError(f"order must be an integer of at least 1, got {order!r}.")
+        if num_classes < 2 or not 0 <= blank < num_classes:
+            raise CanonError(f"num_classes must be at least 2 and blank one of the classes, got {num_classes!r} and {blank!r}.")
         self.num_classes, self.order, self.blank = num_classes, order, blank
         self.weight, self.bonus = weight, bonus
         self._counts: dict[tuple[int, ...], Counter] = defaultdict(Counter)

@@ -82,7 +82,7 @@ class Generator:
         recurrent = info(model.record.variant).builder.startswith("recurrent.")
         self.decoder: Any = RecurrentDecoder(model) if recurrent else Decoder(model)
         use_huge_pages(variable for weight in model.weights if isinstance(variable := weight.value, tf.Variable))
-        self._run = tf.function(self._last_logits, jit_compile=jit_compile or None, autograph=False, reduce_retracing=True)
+        self._run = tf.function(self._last_logits, jit_compile=jit_compile or None, autograph=False)
         self._go_on: Any = self._steps
         if jit_compile and not self.settings.temperature:  # XLA draws other numbers than TensorFlow from the same seed
             self._go_on = tf.function(self._steps, jit_compile=True, autograph=False)

@@ -58,6 +58,8 @@ def read_prompts(prompts: Any, decoder: Decoder | RecurrentDecoder, new_tokens: 
             f"A prompt of {longest} ids and {new_tokens} new ones are more than the context of {decoder.model.name!r}, {limit}: "
             "shorten the prompt or ask for fewer."
         )
+    if sources is not None and not all(row.any() for row in sources):
+        raise CanonError(f"A source holds the id 0 alone, which is padding to {decoder.model.name!r}: give at least one other id.")
     width = -(-longest // _BUCKET) * _BUCKET
     if limit is not None:  # the filling is not read, but its slots of the cache must have positions
         width = min(width, limit - new_tokens)

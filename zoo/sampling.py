@@ -12,13 +12,15 @@ def temperature(logits, value):
 
     Args:
         logits: (B, V).
-        value: above 0; a number, or a scalar tensor, which is not checked.
+        value: above 0; a number, or a scalar tensor, which is not checked. What is below 1e-6 (in float16, 1e-3) counts as that, where
+            the likeliest is all but certain: the quotient would leave the range of the type.
 
     Raises:
         CanonError: for a number that is not above 0.
     """
     _number("temperature", value, 0.0, float("inf"))
-    return logits / tf.cast(value, logits.dtype)
+    least = 1e-3 if logits.dtype == tf.float16 else 1e-6
+    return logits / tf.maximum(tf.cast(value, logits.dtype), tf.cast(least, logits.dtype))
 
 
 def top_k(logits, count: int):

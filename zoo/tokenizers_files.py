@@ -46,7 +46,7 @@ def read_gpt2(folder: str | Path) -> SubwordTokenizer:
     """
     folder = Path(folder)
     merges = []
-    for line in _text(folder / "merges.txt").split("\n"):
+    for line in _text(folder / "merges.txt").replace("\r\n", "\n").split("\n"):
         if line.strip() and not line.startswith("#version"):
             merges.append(tuple(line.split(" ")))
     return SubwordTokenizer(_json(folder / "vocab.json"), merges, GPT2_SPECIAL)

@@ -182,11 +182,16 @@ def subword_from_json(content: Mapping[str, Any], where: str) -> SubwordTokenize
         model, added = content["model"], content["added_tokens"]
         vocabulary, kind = dict(model["vocab"]), model.get("type", "BPE" if "merges" in model else None)
         special = [token["content"] for token in added if token["special"]]
+        plain = [token["content"] for token in added if not token["special"]]
         # old files write a pair as one string
         merges: Any = [tuple(pair.split(" ")) if isinstance(pair, str) else tuple(pair) for pair in model.get("merges", ())]
         normalizer = dict(content.get("normalizer") or {})
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise CanonError(f"{where} is damaged: it is not the file of a tokenizer ({type(error).__name__}: {error}).") from error
+    if plain:
+        raise CanonError(
+            f"{where} has added tokens that are not special, such as {plain[0]!r}, which are not read here: add them as special."
+        )
     vocabulary |= {token["content"]: token["id"] for token in added}
     if kind not in ("BPE", "WordPiece"):
         raise CanonError(f"{where} is a tokenizer of another kind than GPT-2's byte-level BPE and BERT's WordPiece: {kind!r}.")

@@ -83,3 +83,12 @@ def test_two_stretches_are_one():
 def test_errors(arguments, shapes, message):
     with pytest.raises(ValueError, match=message):
         AttentionDecoder(*arguments)(*(keras.ops.zeros(shape) for shape in shapes or ()))
+
+
+def test_nothing_to_read_and_nothing_to_look_at():
+    decoder = AttentionDecoder(3, 4)
+    contexts = decoder(np.ones((2, 4, 2), "float32"), np.ones((2, 0, 5), "float32"), np.ones((2, 3), "float32"))[1]
+    np.testing.assert_array_equal(contexts, np.zeros((2, 4, 5)))
+    before, _, _, last = decoder(np.ones((2, 0, 2), "float32"), np.ones((2, 6, 5), "float32"), np.ones((2, 3), "float32"))
+    assert before.shape == (2, 0, 3)
+    np.testing.assert_array_equal(last, np.ones((2, 3)))

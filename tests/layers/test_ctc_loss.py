@@ -260,3 +260,35 @@ def test_learns_a_label():
 def test_bad_arguments(arguments, message):
     with pytest.raises(ValueError, match=message):
         ctc_loss(**{"labels": [[1, 2], [1, 1]], "logits": np.zeros((2, 4, 3), "float32"), **arguments})
+
+
+def test_lengths_beyond_the_frames_are_infeasible_in_a_compiled_function():
+    logits = tf.Variable(tf.zeros((1, 3, 4)))
+
+    @tf.function(autograph=False)
+    def step(frames):
+        with tf.GradientTape() as tape:
+            loss = ctc_loss(tf.constant([[1, 2, 3, 1]]), logits, tf.constant([4]), frames)
+        return loss, tape.gradient(loss, logits)
+
+    for frames in (3, 9):
+        loss, gradient = step(tf.constant([frames]))
+        assert float(loss[0]) == 0.0
+        assert float(tf.reduce_max(tf.abs(gradient))) == 0.0
+
+
+@pytest.mark.parametrize("value", [np.nan, -np.inf, np.inf])
+def test_what_lies_behind_a_length_reaches_no_gradient(value):
+    given = np.random.default_rng(0).normal(size=(2, 5, 4)).astype("float32")
+    frames = [4, 5]
+    clean = tf.Variable(given)
+    given[0, 4] = value
+    spoilt = tf.Variable(given)
+    found = []
+    for logits in (clean, spoilt):
+        with tf.GradientTape() as tape:
+            loss = ctc_loss([[1, 2], [1, 2]], logits, [2, 2], frames)
+        found.append((loss.numpy(), tape.gradient(loss, logits).numpy()))
+    np.testing.assert_array_equal(found[0][0], found[1][0])
+    np.testing.assert_array_equal(found[0][1], found[1][1])
+    assert not found[1][1][0, 4].any()

@@ -17,9 +17,9 @@ BOTH = pytest.mark.parametrize("cls", [LSTM, GRU])
 
 # Plain operations of TensorFlow's core, as any build of TF Serving has them.
 EXPORTED = """
-    AddV2 All Any AssignVariableOp BiasAdd Cast Const DisableCopyOnRead ExpandDims Fill Identity Less LogicalAnd MatMul MergeV2Checkpoints
-    Mul NoOp NotEqual Pack PartitionedCall Placeholder Range ReadVariableOp RestoreV2 ReverseV2 SaveV2 Select SelectV2 Shape
-    ShardedFilename Sigmoid Split Squeeze StatefulPartitionedCall StatelessWhile StaticRegexFullMatch StridedSlice StringJoin Sub Tanh
+    AddV2 All Any AssignVariableOp BiasAdd Cast Const DisableCopyOnRead ExpandDims Fill Identity Less LogicalAnd MatMul Maximum
+    MergeV2Checkpoints Mul NoOp NotEqual Pack PartitionedCall Placeholder Range ReadVariableOp RestoreV2 ReverseV2 SaveV2 Select SelectV2
+    Shape ShardedFilename Sigmoid Split Squeeze StatefulPartitionedCall StatelessWhile StaticRegexFullMatch StridedSlice StringJoin Sub Tanh
     TensorListFromTensor TensorListGetItem TensorListReserve TensorListSetItem TensorListStack Transpose VarHandleOp VarIsInitializedOp
     While ZerosLike
 """
@@ -221,3 +221,18 @@ def test_what_goes_to_cudnn_and_comes_back(cls, mask, monkeypatch):
     monkeypatch.setattr(recurrent_kernel.tf.raw_ops, "CudnnRNNV3", documented_cudnn)
     for one, other in zip(layer(sequence(), initial_state=start, mask=mask, training=True), wanted, strict=True):
         np.testing.assert_allclose(one, other, atol=1e-5)
+
+
+@pytest.mark.parametrize("layer", [LSTM, GRU])
+def test_no_step_at_all_gives_no_output_and_the_states_as_they_were(layer):
+    recurrent = layer(3, return_sequences=True, return_state=True)
+    recurrent.build((None, None, 4))
+    states = [tf.ones((2, 3))] * (2 if layer is LSTM else 1)
+    run = tf.function(lambda x, *states: recurrent(x, initial_state=list(states)), autograph=False)
+    run = run.get_concrete_function(tf.TensorSpec((None, None, 4)), *[tf.TensorSpec((None, 3))] * len(states))
+    outputs, *after = run(tf.zeros((2, 0, 4)), *states)
+    assert outputs.shape == (2, 0, 3)
+    for before, state in zip(states, after, strict=True):
+        np.testing.assert_array_equal(before, state)
+    given = tf.random.stateless_normal((2, 5, 4), (0, 1))
+    np.testing.assert_allclose(run(given, *states)[0], recurrent(given, initial_state=states)[0], atol=1e-6)

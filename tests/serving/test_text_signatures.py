@@ -291,3 +291,11 @@ def test_nothing_is_written_behind_the_end(tmp_path, gpt2):
     (row,) = zoo.generate(model, [words.encode("x")], Generation(max_new_tokens=NEW))
     lengths = _written_lengths(np.array([row, [5, 0, 0, 0, 0, 0]], "int32"), (row[1], 0))
     assert lengths.numpy().tolist() == [min(row.index(token) for token in row if token in (row[1], 0)) + 1, 2]
+
+
+def test_more_new_tokens_than_the_translator_has_places_for_are_refused():
+    tokenizer = ByteTokenizer()
+    model = small("transformer_tiny_learned", depth=(1, 1), positions=6, vocabulary_size=tokenizer.vocabulary_size)
+    with pytest.raises(CanonError, match="A start token and 9 new ones are more than the context of 'transformer_tiny_learned', 6"):
+        _Writer(model, Text(tokenizer, Generation(max_new_tokens=9)))
+    _Writer(model, Text(tokenizer, Generation(max_new_tokens=5)))

@@ -109,3 +109,12 @@ def test_a_recipe_with_lora_ends_in_a_plain_model(tmp_path):
     assert training.evaluate(tmp_path / "lora").metrics() == pytest.approx(result.test_metrics, abs=1e-6)
     with pytest.raises(CanonError, match="lora_rank does nothing to the method 'staged'"):
         training.load_recipe("vit_tiny_fashion_mnist", {"transfer.weights": "w.keras", "transfer.lora_rank": 2})
+
+
+def test_a_model_that_was_frozen_as_a_whole_shows_what_lora_trains():
+    model = small("gpt2_tiny")
+    training.freeze(model)
+    found = training.add_lora(model, rank=2)
+    added = [weight for weight in model.trainable_weights if "lora" in weight.path]
+    assert len(added) == len(model.trainable_weights) > 0
+    assert found.total.startswith(f"{sum(weight.shape.num_elements() for weight in added):,} of ")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_canon import training, zoo
+from keras_canon import layers, training, zoo
 from keras_canon.zoo import CanonError
 
 SIZES = {"vocabulary_size": 23, "model_dim": 16, "num_heads": 2, "dropout": 0.3}
@@ -67,3 +67,21 @@ def test_writing_and_saving_are_as_they_were(tmp_path):
 def test_a_model_without_blocks_is_refused():
     with pytest.raises(CanonError, match="'lenet5' has no Transformer blocks to compute again"):
         training.rematerialise(zoo.create("lenet5"))
+
+
+def test_a_bias_of_positions_keeps_its_gradient():
+    def built():
+        keras.utils.set_random_seed(1)
+        inputs = keras.Input((6, 16))
+        bias = layers.RelativePositionBias(2, name="relative")(inputs)
+        return keras.Model(inputs, layers.TransformerEncoderBlock(2, 16, 16, dropout=0.0)(inputs, bias=bias))
+
+    given, found = np.random.default_rng(0).normal(size=(2, 6, 16)).astype("float32"), []
+    for model in (built(), built()):
+        if found:
+            training.rematerialise(model)
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(model(given, training=True) ** 3)
+        found.append(tape.gradient(loss, model.trainable_variables))
+    for plain, again in zip(*found, strict=True):
+        np.testing.assert_allclose(tf.convert_to_tensor(plain), tf.convert_to_tensor(again), rtol=1e-4, atol=1e-4)

@@ -83,3 +83,10 @@ def test_filters_run_in_a_graph():
 def test_errors(call, message):
     with pytest.raises(zoo.CanonError, match=message):
         call()
+
+
+@pytest.mark.parametrize("value", [1e-7, 1e-37, 1e-45])
+def test_next_to_no_temperature_is_the_likeliest(value):
+    logits = tf.constant([[1.0, 3.0, 2.0], [1.0, 2.0, 90.0]])
+    for filtered in (sampling.temperature(logits, value), sampling.top_p(sampling.temperature(logits, value), 0.9)):
+        np.testing.assert_array_equal(sampling.sample(filtered, (0, 0)), [1, 2])

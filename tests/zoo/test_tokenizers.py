@@ -348,3 +348,23 @@ def test_a_folder_that_cannot_be_written(tmp_path):
     (tmp_path / "file").write_text("", encoding="utf-8")
     with pytest.raises(zoo.CanonError, match="cannot be written"):
         zoo.ByteTokenizer().save(tmp_path / "file")
+
+
+def test_lines_that_end_as_on_windows(gpt2_files):
+    merges = gpt2_files / "merges.txt"
+    before = zoo.read_gpt2(gpt2_files).encode(TEXT)
+    merges.write_bytes(merges.read_bytes().replace(b"\n", b"\r\n"))
+    assert zoo.read_gpt2(gpt2_files).encode(TEXT) == before
+
+
+@pytest.mark.parametrize("kind", ["bpe", "wordpiece"])
+def test_added_tokens_that_are_not_special_are_refused(kind, tokenizers, tmp_path):
+    """Hugging Face matches them in a text; read as pieces they would give other ids in silence."""
+    tokenizers[kind].save(tmp_path)
+    path = tmp_path / "tokenizer.json"
+    content = json.loads(path.read_text(encoding="utf-8"))
+    extra = {"id": tokenizers[kind].vocabulary_size, "content": "<extra>", "special": False}
+    content["added_tokens"].append({"single_word": False, "lstrip": False, "rstrip": False, "normalized": True, **extra})
+    path.write_text(json.dumps(content), encoding="utf-8")
+    with pytest.raises(zoo.CanonError, match="added tokens that are not special, such as '<extra>'"):
+        zoo.load_tokenizer(tmp_path)

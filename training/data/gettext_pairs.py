@@ -58,6 +58,8 @@ def read_catalogue(path: Path) -> Iterator[tuple[str, str]]:
             texts = []
             for table in (originals, translations):
                 length, start = struct.unpack_from(f"{order}2I", data, table + 8 * row)
+                if start + length > len(data):  # cut off
+                    return
                 texts.append(data[start : start + length].decode("utf-8"))
             if "\0" not in texts[0] and "\4" not in texts[0]:
                 yield texts[0], texts[1]

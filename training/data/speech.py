@@ -106,4 +106,9 @@ def resampled(samples: np.ndarray, rate: int) -> np.ndarray:
         rate: samples a second.
     """
     number = round(len(samples) * SAMPLING_RATE / rate)
-    return np.fft.irfft(np.fft.rfft(samples)[: number // 2 + 1], number) * (number / max(len(samples), 1))
+    if not number:
+        return np.zeros(0)
+    spectrum = np.fft.rfft(samples)
+    if len(samples) % 2 == 0 and number > len(samples):
+        spectrum[-1] /= 2.0  # the highest frequency is counted once, and in the longer spectrum twice
+    return np.fft.irfft(spectrum[: number // 2 + 1], number) * (number / len(samples))

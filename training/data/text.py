@@ -46,7 +46,7 @@ def _read(path: Path) -> str:
     if not path.is_file():
         raise CanonError(f"There is no text file {str(path)!r}: give the path of a UTF-8 file, as in text:book.txt.")
     try:
-        return path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         raise CanonError(f"{str(path)!r} is no UTF-8 text (byte {error.start}): convert it to UTF-8 first.") from error
 

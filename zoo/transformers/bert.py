@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import keras
 
-from ...layers import FirstStep, LearnedPositionEmbedding, SegmentEmbedding, TokenEmbedding, TransformerEncoderBlock
+from ...layers import FirstStep, LearnedPositionEmbedding, SegmentEmbedding, TokenEmbedding, TransformerEncoderBlock, gelu_tanh
 from ..token_input import refuse_classes, token_input
 
 
@@ -229,7 +229,8 @@ def _pooled(config: BERTConfig, sequence):
 
 
 def _dense(units: int, name: str, activation: str | None = None) -> keras.layers.Dense:
-    return keras.layers.Dense(units, activation=activation, kernel_initializer=_initializer(), name=name)
+    function = gelu_tanh if activation == "gelu_tanh" else activation
+    return keras.layers.Dense(units, activation=function, kernel_initializer=_initializer(), name=name)
 
 
 def _initializer() -> keras.initializers.Initializer:

@@ -120,3 +120,8 @@ def test_speech_is_learned_from_and_written_down(data_dir, tmp_path, monkeypatch
     # the other recognizer reads pictures
     with pytest.raises(CanonError, match="'crnn_ctc' cannot be built with input_shape"):
         training.run(change_recipe(recipe, {"model.name": "crnn_ctc", "model.overrides": {}}), tmp_path / "other", verbose=False)
+
+
+def test_the_highest_frequency_of_a_slow_recording_keeps_its_height():
+    np.testing.assert_allclose(resampled(np.array([1.0, -1.0] * 4), 8000)[::2], [1.0, -1.0] * 4, atol=1e-12)
+    assert len(resampled(np.zeros(0), 8000)) == 0

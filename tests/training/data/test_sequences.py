@@ -173,6 +173,8 @@ def test_catalogues_are_read(tmp_path, order):
     (tmp_path / "c.mo").write_bytes((tmp_path / "a.mo").read_bytes()[:60])
     assert list(read_catalogue(tmp_path / "b.mo")) == []
     assert len(list(read_catalogue(tmp_path / "c.mo"))) < 3
+    (tmp_path / "d.mo").write_bytes((tmp_path / "a.mo").read_bytes()[:-4])  # within the last translation
+    assert list(read_catalogue(tmp_path / "d.mo")) == [("", "header"), ("Cancel", "Annuler")]
 
 
 def test_pairs_of_messages(tmp_path):
@@ -228,3 +230,9 @@ def test_pairs_can_share_one_alphabet(data_dir):
     assert all(symbol in alphabet.symbols for symbol in "JanTue0123456789-")
     with pytest.raises(CanonError, match="alphabet must be shared or separate, got 'own'"):
         load_sequences("dates:examples=60[alphabet=own]", data_dir=data_dir)
+
+
+def test_a_byte_order_mark_is_no_character(tmp_path, data_dir):
+    path = tmp_path / "book.txt"
+    path.write_text("a line of it\n" * 600, encoding="utf-8-sig")
+    assert "\ufeff" not in load_sequences(f"text:{path}").class_names

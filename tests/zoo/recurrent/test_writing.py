@@ -77,3 +77,20 @@ def test_translators_write(name):
 def test_models_that_write_nothing_say_so():
     with pytest.raises(zoo.CanonError, match="cannot be run step by step"):
         zoo.Generator(zoo.create("elman", overrides={"units": 2}))
+
+
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+def test_one_generator_writes_for_any_number_of_rows(model, temperature):
+    write = zoo.Generator(model, zoo.Generation(max_new_tokens=3, temperature=temperature))
+    for rows in (2, 1, 3, 2):
+        assert [len(row) for row in write([[5]] * rows)] == [3] * rows
+
+
+@pytest.mark.parametrize("name", ["seq2seq", "seq2seq_attention"])
+def test_one_generator_translates_sources_of_any_length(name):
+    sizes = {"source_vocabulary_size": 7, "target_vocabulary_size": 7, "embedding_dim": 4, "units": (5,) if name == "seq2seq" else 5}
+    write = zoo.Generator(zoo.create(name, overrides=sizes), zoo.Generation(max_new_tokens=2))
+    for rows, length in ((1, 3), (1, 20), (3, 20), (2, 5)):
+        assert len(write({"source_ids": [[3] * length] * rows, "target_ids": [[2]] * rows})) == rows
+    with pytest.raises(zoo.CanonError, match="A source holds the id 0 alone"):
+        write({"source_ids": [[3, 4], [0, 0]], "target_ids": [[2], [2]]})

@@ -204,3 +204,12 @@ def test_rows_with_token_tables_do_not_take_the_arrays_of_a_network_of_vectors()
         zoo.CanonError, match=r"'transformer_tiny' cannot take weights in the format 'torch'.*such weights fit 'transformer_tiny_torch'"
     ):
         zoo.load_weights(zoo.create("transformer_tiny"), drawn({"encoder.norm.weight": (128,)}), format="torch")
+
+
+def test_the_head_of_masked_pieces_has_the_activation_of_the_blocks(tmp_path):
+    sizes = {"depth": 1, "model_dim": 8, "num_heads": 2, "feedforward_dim": 16, "vocabulary_size": 20, "activation": "gelu_tanh"}
+    model = zoo.create("bert_tiny_pretraining", overrides=sizes)
+    model.save(tmp_path / "model.keras")
+    again = zoo.load_model(tmp_path / "model.keras")
+    given = {"token_ids": np.array([[2, 5, 7]]), "segment_ids": np.zeros((1, 3), "int32")}
+    np.testing.assert_array_equal(model(given)["token_logits"], again(given)["token_logits"])
