@@ -181,23 +181,23 @@ class Measured:
 
     Args:
         test_accuracy: share of the test split that was classified correctly.
-        parameters: trainable parameters of the network.
         date: day of the run.
         seed: `train.seed` of the run.
         epochs: epochs that were trained.
         seconds: how long training took.
         hardware: on what.
         figures: further figures of the test split by name, such as `{ mean_squared_error = 0.001 }`.
+        parameters: trainable parameters of the network; recipes of version 0.1 do not tell them.
     """
 
     test_accuracy: float
-    parameters: int
     date: datetime.date
     seed: int
     epochs: int
     seconds: float
     hardware: str
     figures: dict[str, float] = field(default_factory=dict)
+    parameters: int | None = None
 
 
 @dataclass(frozen=True)

@@ -110,7 +110,7 @@ def test_the_expected_and_the_papers_figures_stand_beside_the_result(finished, t
     from keras_canon.training.sections import ExpectSection, Measured
 
     recipe = load_recipe(finished.folder / "recipe.toml")
-    measured = Measured(0.9123, 61706, datetime.date(2026, 11, 29), 0, 15, 100.0, "2 CPU cores")
+    measured = Measured(0.9123, datetime.date(2026, 11, 29), 0, 15, 100.0, "2 CPU cores")
     recipe = dataclasses.replace(recipe, expect=ExpectSection(0.9905, "table 1 of the paper", measured))
     data = training.data.load(recipe.data.name)
     write_report(tmp_path, Outcome(recipe, "canon", data, finished.history, 0, finished.test, 1, 1.0, {"Python": "3"}))
