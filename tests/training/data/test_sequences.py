@@ -234,5 +234,5 @@ def test_pairs_can_share_one_alphabet(data_dir):
 
 def test_a_byte_order_mark_is_no_character(tmp_path, data_dir):
     path = tmp_path / "book.txt"
-    path.write_text("a line of it\n" * 6000, encoding="utf-8-sig")
-    assert "\ufeff" not in load_sequences(f"text:{path}", validation=0.3).class_names
+    path.write_text("".join(f"line {number} of a book\n" for number in range(2000)), encoding="utf-8-sig")
+    assert "\ufeff" not in load_sequences(f"text:{path}", data_dir=data_dir).class_names
