@@ -47,6 +47,7 @@ from .lstm import LSTM
 from .lstm_cell import LSTMCell
 from .masked_softmax import masked_softmax
 from .maxout import MaxoutConv2D, MaxoutDense
+from .minimum_steps import MinimumSteps
 from .mlpconv import MlpConv2D
 from .monotonic_attention import MonotonicAttention
 from .multi_head_attention import MultiHeadAttention
@@ -132,6 +133,7 @@ __all__ = [
     "LpPooling2D",
     "MaxoutConv2D",
     "MaxoutDense",
+    "MinimumSteps",
     "MlpConv2D",
     "MonotonicAttention",
     "MultiHeadAttention",

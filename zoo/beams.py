@@ -73,7 +73,8 @@ def beam_search(
         `Beams`: ids, scores. Under "none" and without coverage the scores are log-probabilities.
 
     Raises:
-        CanonError: a width or length below 1, an unknown penalty, a negative alpha or coverage, or start ids that are not (B,).
+        CanonError: a width or length below 1, an unknown penalty, a negative alpha or coverage, an end that is no class, or start ids that
+            are not (B,).
 
     Reference:
         Wu et al., 2016, "Google's neural machine translation system", section 7, equation 14, arXiv:1609.08144.
@@ -149,6 +150,8 @@ def _advance(search: _Search, step, penalty, start_ids, end_id: int, coverage: f
     logits, state = outputs[:2]
     following = tf.nn.log_softmax(tf.cast(logits, tf.float32))
     classes = following.shape[-1]
+    if end_id >= classes:
+        raise CanonError(f"end_id must be below the {classes} classes that step returns logits of, got {end_id}: take -1 for no end.")
     totals = search.log_probabilities[:, :, None] + tf.reshape(following, (batch, width, classes))
     covered = search.covered
     if coverage:

@@ -8,6 +8,7 @@ from keras_canon.layers import (
     FeedForward,
     FirstStep,
     LearnedPositionEmbedding,
+    MinimumSteps,
     PatchEmbedding,
     RelativePositionBias,
     RotaryEmbedding,
@@ -60,6 +61,8 @@ CASES = [
     ),
     LayerCase(ClassToken, {"initializer": "ones"}, (STEPS,), trainable=8, mask=True),
     LayerCase(FirstStep, {}, (STEPS,), trainable=0),
+    LayerCase(MinimumSteps, {"steps": 8}, (STEPS,), trainable=0),
+    LayerCase(MinimumSteps, {"steps": 3}, (STEPS,), trainable=0, id="long"),
     LayerCase(FeedForward, {"feedforward_dim": 16, "model_dim": 8}, (STEPS,), trainable=FEEDFORWARD, mask=True),
     LayerCase(
         FeedForward,

@@ -155,3 +155,9 @@ def test_errors(options, message):
         zoo.beam_search(lambda *inputs: inputs, (), [0], **arguments)
     with pytest.raises(zoo.CanonError, match="start_ids must have shape"):
         zoo.beam_search(lambda *inputs: inputs, (), [[0]], width=1, max_length=1, end_id=END)
+
+
+def test_an_end_that_is_no_class():
+    table = random_problem(11, 4, 3)
+    with pytest.raises(zoo.CanonError, match="end_id must be below the 4 classes"):
+        zoo.beam_search(step_of(table), {"before": tf.zeros(1, tf.int32)}, [0], width=2, max_length=3, end_id=9)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import keras
 
-from ...layers import GlobalPooling
+from ...layers import GlobalPooling, MinimumSteps
 from .sequences import PADDINGS, Padding, head, sequence_input
 
 
@@ -55,8 +55,10 @@ def tdnn(config: TDNNConfig, *, input_shape: tuple[int | None, ...], num_classes
     if config.padding not in PADDINGS:
         raise ValueError(f"padding must be one of {', '.join(map(repr, PADDINGS))}, got {config.padding!r}.")
     sequences, x = sequence_input(input_shape, "none")  # a convolution would lose the mask, so it is computed beside
+    if x.shape[1] is None and config.padding == "zeros":  # so a row shorter than the delays span is answered alone too
+        x = MinimumSteps(steps, name="minimum_steps")(x)
     # one at real steps and zero at padding, (B, T, 1)
-    real = keras.ops.cast(keras.ops.any(keras.ops.not_equal(sequences, 0.0), axis=-1, keepdims=True), "float32")
+    real = keras.ops.cast(keras.ops.any(keras.ops.not_equal(x, 0.0), axis=-1, keepdims=True), "float32")
     for number, (units, delay) in enumerate(zip(config.units, config.delays, strict=True), start=1):
         x = keras.layers.Conv1D(units, delay, activation="sigmoid", data_format="channels_last", name=f"hidden{number}")(x)
         # a window is real when all of its steps are

@@ -44,6 +44,15 @@ def test_tdnn_is_the_same_at_every_step():
         zoo.create("tdnn", input_shape=(6, 4))
 
 
+def test_tdnn_answers_a_row_shorter_than_its_delays_span_as_in_a_longer_batch():
+    model = zoo.create("tdnn", input_shape=(None, 4), num_classes=3)
+    rows = RANDOM.standard_normal((2, 12, 4)).astype("float32")
+    rows[1, 3:] = 0.0  # three steps, where two layers span seven
+    together = np.asarray(model(rows))
+    np.testing.assert_array_equal(together[1:], model(rows[1:, :3]))
+    np.testing.assert_allclose(together[:1], model(rows[:1]), atol=1e-6)
+
+
 def test_padding_none_reads_zeros():
     zeros = np.zeros((1, 4, 28), "float32")
     data = RANDOM.standard_normal((1, 3, 28)).astype("float32")
