@@ -33,7 +33,7 @@ from .highway import HighwayConv2D, HighwayDense
 from .inception import InceptionModule
 from .inception_v3 import InceptionV3A, InceptionV3C, InceptionV3E
 from .inception_v3_reduction import InceptionV3B, InceptionV3D
-from .initializers import LeCunFanInUniform, RandomSigns, fresh_initializer
+from .initializers import LeCunFanInUniform, RandomSigns, SinusoidalGrid, fresh_initializer
 from .instance_normalization import InstanceNormalization
 from .inverted_residual import InvertedResidual
 from .jordan_cell import JordanCell
@@ -151,6 +151,7 @@ __all__ = [
     "RotaryEmbedding",
     "ScheduledDropout",
     "SegmentEmbedding",
+    "SinusoidalGrid",
     "SinusoidalPositionEncoding",
     "SpatialPooling2D",
     "SqueezeExcite",

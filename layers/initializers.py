@@ -99,3 +99,48 @@ class RandomSigns(keras.initializers.Initializer):
 
     def get_config(self):
         return {"seed": self._uniform.get_config()["seed"]}
+
+
+@keras.saving.register_keras_serializable(package="keras_canon")
+class SinusoidalGrid(keras.initializers.Initializer):
+    """Give each patch of an image the sines and cosines of its column and of its row.
+
+    P_(r, c) = [sin(c w), cos(c w), sin(r w), cos(r w)], w_i = 10000^(-i / (D/4 - 1)) for i = 0 .. D/4 - 1
+
+    Rows of the table before the patches, such as that of a class token, are zero.
+
+    Args:
+        height: rows of patches.
+        width: columns of patches.
+
+    Raises:
+        ValueError: a height or width below 1; a table that is not (at least height * width, D), or a D that is no multiple of 4, or 4.
+
+    Reference:
+        Beyer, Zhai, Kolesnikov, 2022, "Better plain ViT baselines for ImageNet-1k", section 2, arXiv:2205.01580, after Chen, Xie, He,
+        2021, "An Empirical Study of Training Self-Supervised Vision Transformers", section 4.3, arXiv:2104.02057.
+
+    Example:
+        >>> from keras_canon.layers import SinusoidalGrid
+        >>> print(SinusoidalGrid(2, 2)((4, 8))[0].numpy().tolist())
+        [0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 1.0, 1.0]
+    """
+
+    def __init__(self, height, width):
+        self.height = positive_integer("height", height)
+        self.width = positive_integer("width", width)
+
+    def __call__(self, shape, dtype=None):
+        patches = self.height * self.width
+        if len(shape) != 2 or shape[0] < patches or shape[1] % 4 or shape[1] == 4:
+            raise ValueError(f"shape must be (at least {patches}, a multiple of 4 above 4), got {tuple(shape)}.")
+        frequencies = 10000.0 ** -(keras.ops.arange(shape[1] // 4, dtype="float32") / (shape[1] // 4 - 1))
+        columns, rows = keras.ops.meshgrid(
+            keras.ops.arange(self.width, dtype="float32"), keras.ops.arange(self.height, dtype="float32"), indexing="xy"
+        )
+        angles = [keras.ops.reshape(axis, (-1, 1)) * frequencies for axis in (columns, rows)]  # (patches, D / 4) each
+        table = keras.ops.concatenate([wave(angle) for angle in angles for wave in (keras.ops.sin, keras.ops.cos)], axis=1)
+        return keras.ops.cast(keras.ops.pad(table, ((shape[0] - patches, 0), (0, 0))), dtype or keras.config.floatx())
+
+    def get_config(self):
+        return {"height": self.height, "width": self.width}

@@ -2,7 +2,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_canon.layers import LeCunFanInUniform, RandomSigns, fresh_initializer
+from keras_canon.layers import LeCunFanInUniform, RandomSigns, SinusoidalGrid, fresh_initializer
 
 
 @pytest.mark.parametrize(("shape", "fan_in"), [((120, 84), 120), ((5, 5, 6, 16), 150)])
@@ -39,6 +39,28 @@ def test_seeds_and_configs(cls):
     np.testing.assert_array_equal(again((8, 9)), seeded((8, 9)))
     assert unseeded.get_config()["seed"] is None
     assert not np.array_equal(unseeded((8, 9)), cls()((8, 9)))
+
+
+def test_sinusoidal_grid_is_the_formula_for_each_patch():
+    height, width, dim = 2, 3, 12
+    table = np.asarray(SinusoidalGrid(height, width)((1 + height * width, dim)))
+    frequencies = [10000.0 ** -(i / (dim // 4 - 1)) for i in range(dim // 4)]
+    np.testing.assert_array_equal(table[0], np.zeros(dim))
+    for row in range(height):
+        for column in range(width):
+            expected = [wave(place * w) for place in (column, row) for wave in (np.sin, np.cos) for w in frequencies]
+            np.testing.assert_allclose(table[1 + row * width + column], expected, atol=1e-6)
+    again = keras.initializers.get(keras.initializers.serialize(SinusoidalGrid(height, width)))
+    np.testing.assert_array_equal(again((6, dim)), table[1:])
+    assert keras.backend.standardize_dtype(again((6, 8), dtype="float16").dtype) == "float16"
+
+
+@pytest.mark.parametrize("shape", [(5, 12), (6, 10), (6, 4), (6,), (6, 2, 8)])
+def test_sinusoidal_grid_refuses_other_tables(shape):
+    with pytest.raises(ValueError, match=r"shape must be \(at least 6, a multiple of 4 above 4\)"):
+        SinusoidalGrid(2, 3)(shape)
+    with pytest.raises(ValueError, match="height must be an integer of at least 1, got 0"):
+        SinusoidalGrid(0, 3)
 
 
 def test_identity_recurrent_is_keras_identity():

@@ -5,7 +5,15 @@ from typing import Literal
 
 import keras
 
-from ...layers import ClassToken, FirstStep, GlobalPooling, LearnedPositionEmbedding, PatchEmbedding, TransformerEncoderBlock
+from ...layers import (
+    ClassToken,
+    FirstStep,
+    GlobalPooling,
+    LearnedPositionEmbedding,
+    PatchEmbedding,
+    SinusoidalGrid,
+    TransformerEncoderBlock,
+)
 
 _EPSILON = 1e-6
 
@@ -23,6 +31,8 @@ class ViTConfig:
         dropout: rate after each dense layer but those of query, key and value, and after the positions (appendix B.1).
         pool: "token" for a class token whose last state is classified, "average" for the mean of the patches without a class
             token (appendix D.3).
+        positions: what the learned positions start from, "normal" (deviation 0.02) or "sinusoidal" for the sines and cosines of each
+            patch's column and row (Beyer et al. 2022, section 2, who keep them), which tell positions apart from the first update.
     """
 
     patch_size: int = 16
@@ -32,6 +42,7 @@ class ViTConfig:
     num_heads: int = 12
     dropout: float = 0.0
     pool: Literal["token", "average"] = "token"
+    positions: Literal["normal", "sinusoidal"] = "normal"
 
 
 def vit(config: ViTConfig, *, input_shape: tuple[int, ...], num_classes: int) -> keras.Model:
@@ -76,8 +87,7 @@ def vit(config: ViTConfig, *, input_shape: tuple[int, ...], num_classes: int) ->
     x = PatchEmbedding(config.patch_size, config.model_dim, kernel_initializer="lecun_normal", name="patches")(images)
     if config.pool == "token":
         x = ClassToken(name="class_token")(x)
-    positions = keras.initializers.RandomNormal(stddev=0.02)
-    x = LearnedPositionEmbedding(x.shape[1], embeddings_initializer=positions, name="positions")(x)
+    x = LearnedPositionEmbedding(x.shape[1], embeddings_initializer=_positions(config, input_shape), name="positions")(x)
     x = keras.layers.Dropout(config.dropout, name="positions_dropout")(x)
     for block in range(1, config.depth + 1):
         x = TransformerEncoderBlock(
@@ -96,6 +106,15 @@ def vit(config: ViTConfig, *, input_shape: tuple[int, ...], num_classes: int) ->
     if num_classes:
         x = keras.layers.Dense(num_classes, kernel_initializer=keras.initializers.TruncatedNormal(stddev=0.02), name="logits")(x)
     return keras.Model(images, x, name="vit")
+
+
+def _positions(config: ViTConfig, shape: tuple[int, ...]) -> keras.initializers.Initializer:
+    """Return what the position table starts from."""
+    if config.positions == "normal":
+        return keras.initializers.RandomNormal(stddev=0.02)
+    if config.model_dim % 4 or config.model_dim == 4:
+        raise ValueError(f"model_dim must be a multiple of 4 above 4 for positions of sines and cosines, got {config.model_dim}.")
+    return SinusoidalGrid(shape[0] // config.patch_size, shape[1] // config.patch_size)
 
 
 def _checked(shape: tuple[int, ...], patch: int) -> tuple[int, ...]:

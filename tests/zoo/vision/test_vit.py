@@ -50,6 +50,18 @@ def test_structure():
     assert model.get_layer("pool").input.shape == (None, 197, 192)
 
 
+def test_positions_may_start_from_sines_and_cosines():
+    model = zoo.create("vit_base_16", num_classes=3, input_shape=(32, 48, 3), overrides={**SMALL, "positions": "sinusoidal"})
+    np.testing.assert_array_equal(table(model), layers.SinusoidalGrid(2, 3)((7, 8)))
+    assert model.get_layer("positions").trainable_weights
+    with pytest.raises(
+        zoo.CanonError, match="positions in the overrides of 'vit_base_16' must be one of 'normal', 'sinusoidal', got 'fixed'"
+    ):
+        small(32, {**SMALL, "positions": "fixed"})
+    with pytest.raises(zoo.CanonError, match="model_dim must be a multiple of 4 above 4 for positions of sines and cosines, got 6"):
+        small(32, {**SMALL, "model_dim": 6, "positions": "sinusoidal"})
+
+
 @pytest.mark.parametrize(
     ("shape", "message"),
     [
