@@ -41,7 +41,6 @@ def test_every_notebook_is_here_and_holds_no_outputs():
             compile(text, name, "exec")
 
 
-@pytest.mark.slow
 @pytest.mark.filterwarnings(
     "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
 )  # pictures that are shown stay open
