@@ -191,7 +191,7 @@ def report(results: list[Result], repeats: int) -> Report:
             ["ours, ms", "{ours:.1f}"],
             ["Keras, ms", "{peer:.1f}"],
             ["ratio", "{ratio:.2f}"],
-            ["asked for", "{least:.2f}"],
+            ["aim", "{least:.2f}"],
             ["in XLA: ours, ms", "{xla_ours:.1f}"],
             ["Keras, ms", "{xla_peer:.1f}"],
             ["ratio", "{xla_ratio:.2f}"],

@@ -214,7 +214,7 @@ def report(rows):
         title="The server",
         page="",
         command="python benchmarks/server.py",
-        columns=[["what", "{what}"], ["measured", "{measured}"], ["asked", "{asked}"]],
+        columns=[["what", "{what}"], ["measured", "{measured}"], ["aim", "{asked}"]],
         key=["what"],
         rows=rows,
     )

@@ -252,7 +252,7 @@ def report(options, load, settled, drift):
         title="The server under mixed load",
         page="",
         command=f"python benchmarks/soak.py --minutes {options.minutes:g} --swap-seconds {options.swap_seconds:g}",
-        columns=[["what", "{what}"], ["measured", "{measured}"], ["asked", "{asked}"]],
+        columns=[["what", "{what}"], ["measured", "{measured}"], ["aim", "{asked}"]],
         key=["what"],
         rows=[{"what": what, "measured": measured, "asked": asked} for what, measured, asked in rows],
     )

@@ -145,7 +145,7 @@ def report(rows):
             ["run, images a second", "{run:,.0f}"],
             ["bare step, images a second", "{bare:,.0f}"],
             ["ratio", "{ratio:.3f}"],
-            ["asked for", "{least:.2f}"],
+            ["aim", "{least:.2f}"],
             ["lowest to highest", "{lowest:.3f} to {highest:.3f}"],
         ],
         key=["recipe"],

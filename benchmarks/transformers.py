@@ -199,7 +199,7 @@ def report(rows: list[dict], rounds: int, speed: float, read: float) -> Report:
             ["what", "{what}"],
             ["tokens per second", "{tokens:.1f}"],
             ["ratio", "{ratio:.2f}"],
-            ["asked for", "{least:.2f}"],
+            ["aim", "{least:.2f}"],
             ["prefill, tokens per second", "{prefill:.0f}"],
             ["of the limit", "{share:.2f}"],
         ],

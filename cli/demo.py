@@ -18,7 +18,7 @@ RECIPE = "lenet5_digits"
 
 def demo(
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the run and the exported model.")] = Path("runs/demo"),
-    image: Annotated[int | None, typer.Option(help="Number of the test image to send [default: one that changes by the day].")] = None,
+    image: Annotated[int | None, typer.Option(help="Number of the test image to send (default: one that changes by the day).")] = None,
 ) -> None:
     """Train LeNet-5 on real handwritten digits, export it, serve it, and ask it about an image: about a minute.
 

@@ -15,7 +15,7 @@ from .models import complete_model
 def draw(
     name: Annotated[str, typer.Argument(help="Name of a model; with --schedule of a recipe.", autocompletion=complete_model)],
     schedule: Annotated[bool, typer.Option("--schedule", help="Draw the learning rate of the recipe NAME (or path.toml).")] = False,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="The .svg file.  [default: NAME.svg]", show_default=False)] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="The .svg file (default: NAME.svg).", show_default=False)] = None,
 ) -> None:
     """Draw the architecture of a model from its own named layers, or the learning rate of a recipe over its epochs.
 

@@ -14,7 +14,7 @@ from .console import bold, load_tensorflow, plain_console
 
 def evaluate(
     model: Annotated[Path, typer.Argument(help="Folder of a run, or a .keras file.")],
-    data: Annotated[str | None, typer.Option("--data", "-d", help="Data set.  [default: the run's own]", show_default=False)] = None,
+    data: Annotated[str | None, typer.Option("--data", "-d", help="Data set (default: the run's own).", show_default=False)] = None,
     split: Annotated[str, typer.Option(help="train, validation or test.")] = "test",
     batch_size: Annotated[int, typer.Option(min=1, help="Examples at a time; changes the speed only.")] = 256,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,

@@ -15,11 +15,11 @@ def explain(
     model: Annotated[Path, typer.Argument(help="Folder of a run, or a .keras file.")],
     image: Annotated[Path | None, typer.Argument(help="Image file: JPEG, PNG, GIF, BMP or WebP.", show_default=False)] = None,
     text: Annotated[str | None, typer.Option(help="For a model of text: a text to look at, or to translate.", show_default=False)] = None,
-    target: Annotated[str | None, typer.Option(help="Class to explain.  [default: the most probable one]", show_default=False)] = None,
-    layer: Annotated[str | None, typer.Option(help="Layer for Grad-CAM.  [default: the last with positions]", show_default=False)] = None,
+    target: Annotated[str | None, typer.Option(help="Class to explain (default: the most probable one).", show_default=False)] = None,
+    layer: Annotated[str | None, typer.Option(help="Layer for Grad-CAM (default: the last with positions).", show_default=False)] = None,
     steps: Annotated[int, typer.Option(min=1, help="Points of the integral of integrated gradients.")] = 64,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="PNG to write.  [default: NAME_explained.png]", show_default=False)
+        Path | None, typer.Option("--out", "-o", help="PNG to write (default: NAME_explained.png).", show_default=False)
     ] = None,
 ) -> None:
     """Draw where a trained model looks in an image (Grad-CAM, integrated gradients, attention) or in a text (attention, next tokens).

@@ -15,7 +15,7 @@ def features(
     model: Annotated[str, typer.Argument(help="Folder of a run, a .keras file, or a model of the zoo (then with --weights).")],
     data: Annotated[str, typer.Option("--data", "-d", help="Data set, such as folder:photos.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="File to write, ending in .npz.")],
-    layer: Annotated[str | None, typer.Option(help="Feature map to take.  [default: what enters the head]", show_default=False)] = None,
+    layer: Annotated[str | None, typer.Option(help="Feature map to take (default: what enters the head).", show_default=False)] = None,
     weights: Annotated[str | None, typer.Option(help="For a model of the zoo: a tag or a weight file.", show_default=False)] = None,
     probe: Annotated[bool, typer.Option("--probe", help="Also print how good a linear probe and nearest neighbours are.")] = False,
 ) -> None:

@@ -14,18 +14,18 @@ def finetune(
     model: Annotated[str, typer.Argument(help="Model of the zoo, folder of a run, or .keras file.")],
     data: Annotated[str, typer.Option("--data", "-d", help="Folder with one sub-folder of pictures per class, or a data set.")],
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Folder of the run.  [default: runs/MODEL_DATA]", show_default=False)
+        Path | None, typer.Option("--out", "-o", help="Folder of the run (default: runs/MODEL_DATA).", show_default=False)
     ] = None,
     weights: Annotated[
         str | None,
         typer.Option(
-            help="Tag, folder of a run, .keras, .weights.h5, .h5 or .safetensors file, or hf:OWNER/NAME.  [default: the published ones]",
+            help="Tag, folder of a run, .keras, .weights.h5, .h5 or .safetensors file, or hf:OWNER/NAME (default: the published ones).",
             show_default=False,
         ),
     ] = None,
     epochs: Annotated[
         int | None,
-        typer.Option(min=1, help="Epochs of all phases together, at most.  [default: 20; up to 60 for few examples]", show_default=False),
+        typer.Option(min=1, help="Epochs of all phases together, at most (default: 20; up to 60 for few examples).", show_default=False),
     ] = None,
     compare: Annotated[bool, typer.Option("--compare", help="Train a linear probe and from scratch too, on the same split.")] = False,
     from_scratch: Annotated[bool, typer.Option("--from-scratch", help="Start from random weights.")] = False,

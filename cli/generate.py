@@ -33,9 +33,9 @@ def generate(
     start: Annotated[
         str | None, typer.Option(help="Special token before each prompt, or before a translation.", show_default=False)
     ] = None,
-    stop: Annotated[str | None, typer.Option(help="Special token that ends a text.  [default: the end token]", show_default=False)] = None,
+    stop: Annotated[str | None, typer.Option(help="Special token that ends a text (default: the end token).", show_default=False)] = None,
     tokenizer: Annotated[
-        Path | None, typer.Option(help="Folder of the tokenizer.  [default: beside the model]", show_default=False)
+        Path | None, typer.Option(help="Folder of the tokenizer (default: beside the model).", show_default=False)
     ] = None,
     weights: Annotated[str | None, typer.Option(help="Tag or file of the weights of a named model.", show_default=False)] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,

@@ -18,7 +18,7 @@ def serve(
     directory: Annotated[Path, typer.Argument(help="Folder of exported models, or one exported model.")] = Path("saved_models"),
     host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 opens the server to the network.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="TCP port for HTTP; 0 takes any free one.")] = 8501,
-    grpc_port: Annotated[int | None, typer.Option(help="TCP port for gRPC, such as 8500; 0 takes any free one. [default: no gRPC]")] = None,
+    grpc_port: Annotated[int | None, typer.Option(help="TCP port for gRPC, such as 8500; 0 takes any free one (default: no gRPC).")] = None,
     max_body_mb: Annotated[float, typer.Option(help="Largest request, in MiB.")] = 32.0,
     max_rows: Annotated[int, typer.Option(help="Most rows of one request.")] = 1024,
     max_megapixels: Annotated[float, typer.Option(help="Most pixels of one encoded image, in millions.")] = 50.0,

@@ -25,7 +25,7 @@ def complete_recipe(incomplete: str) -> list[str]:
 
 def train(
     recipe: Annotated[str, typer.Argument(help="Name of a recipe, or path of a .toml file.", autocompletion=complete_recipe)],
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder of the run.  [default: runs/NAME]", show_default=False)] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder of the run (default: runs/NAME).", show_default=False)] = None,
     changes: Annotated[list[str] | None, typer.Option("--set", help="Change a key, such as train.epochs=3; repeatable.")] = None,
     seed: Annotated[int | None, typer.Option(help="Short for --set train.seed=N.")] = None,
     smoke: Annotated[bool, typer.Option("--smoke", help="Shrink the run to seconds, to see that it works.")] = False,

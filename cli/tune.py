@@ -20,7 +20,7 @@ _SHOWN = 10
 def tune(
     recipe: Annotated[str, typer.Argument(help="Name of a recipe with a section tune, or path.", autocompletion=complete_recipe)],
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Folder of the search.  [default: runs/NAME_tune]", show_default=False)
+        Path | None, typer.Option("--out", "-o", help="Folder of the search (default: runs/NAME_tune).", show_default=False)
     ] = None,
     max_trials: Annotated[int, typer.Option(help="How many points, at most; those of earlier calls count.")] = 20,
     method: Annotated[str, typer.Option(help=f"{', '.join(METHODS[:-1])} or {METHODS[-1]}.")] = "random",

@@ -5,7 +5,9 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import typer
 from rich.table import Table
+from rich.text import Text
 from typer.testing import CliRunner
 
 from keras_canon import cli
@@ -32,6 +34,14 @@ def test_no_command_has_a_console_that_reads_markup():
     for path in Path(cli.__file__).parent.glob("*.py"):
         if path.name != "console.py":
             assert not re.search(r"\bConsole\(", path.read_text(encoding="utf-8")), path.name
+
+
+def test_help_loses_no_word_in_brackets():
+    """Rich takes [default: x] for markup and leaves it out."""
+    for name, command in typer.main.get_command(app).commands.items():
+        texts = [command.help, command.epilog, *(parameter.help for parameter in command.params if hasattr(parameter, "help"))]
+        for text in filter(None, texts):
+            assert Text.from_markup(text).plain == text.replace("\\[", "["), f"{name}: {text}"
 
 
 def test_evaluate_shows_the_names_of_data_and_classes(monkeypatch):

@@ -10,7 +10,7 @@ from keras_canon import training
 FOLDER = Path(__file__).parents[2] / "examples"
 # what takes the place of the cell that is tagged "parameters"
 SMOKE = {
-    "finetune_a_folder": "PICTURES, BASE_EPOCHS, EPOCHS = 8, 1, 4",
+    "finetune_a_folder": 'FOLDER, START, PICTURES, BASE_EPOCHS, EPOCHS = "", "", 8, 1, 4',
     "serve_and_call": "EPOCHS = 1",
     "transformer_on_dates": "OVERRIDES, SMOKE = {}, True",
 }

@@ -81,9 +81,9 @@ def test_a_row_that_falls_short_is_said_to():
     noted = found(1.50)
     noted.notes = ["No figure on a GPU."]
     assert "- A title: No figure on a GPU." in report.performance([noted])
-    assert "asked 1.40" in report.performance([found(1.30, least=1.4)])
-    assert "asked 1.40" not in report.performance([found(1.397, least=1.4)])
-    assert "asked 1.40" not in report.performance([found(1.39, least=1.4, judged="high")])
+    assert "aim 1.40" in report.performance([found(1.30, least=1.4)])
+    assert "aim 1.40" not in report.performance([found(1.397, least=1.4)])
+    assert "aim 1.40" not in report.performance([found(1.39, least=1.4, judged="high")])
 
 
 def test_what_is_not_about_speed_is_no_part_of_the_page_on_performance():
@@ -112,3 +112,13 @@ def test_the_words_of_the_readme_are_measured():
     assert all(0.4 < row["share"] < 0.6 and row["ratio"] > 1.0 for row in ours)
     assert "about twice as fast for ResNet-50" in readme
     assert all(1.9 < rows["resnet50", batch, "bfloat16"]["ratio"] < 2.6 for batch in (1, 16))
+
+
+def test_the_summary_counts_ours_against_a_peer_and_tells_where_others_are_faster():
+    (serving,) = [result for result in RESULTS if result.name == "serving"]
+    page = report.performance([serving])
+    others = [row for row in serving.rows if row["what"] in report.RUNTIMES]
+    highest = max(row["ratio"] for row in serving.rows if row["what"] in ("float32", "bfloat16"))
+    assert f"| {highest:.2f} |" in page
+    assert max(row["ratio"] for row in others) > highest
+    assert f"of {len(others)}\ncases, at most" in page
