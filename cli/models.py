@@ -1,16 +1,24 @@
-"""`canon list` and `canon info`: the registry, without TensorFlow."""
+"""`canon list` and `canon info`: the registry and the recipes, without TensorFlow."""
 
 import json
+import re
 from dataclasses import asdict
+from fnmatch import fnmatchcase
+from importlib.resources import files
 from typing import Annotated
 
 import typer
 from rich.table import Table
 
+from ..training.recipe import list_recipes, load_recipe
 from ..zoo import info, list_models
 from ..zoo.cards import shape_walk
 from ..zoo.records import ModelInfo, Preprocessing, WeightsRecord
 from .console import bold, plain_console
+
+# what the head of a recipe says of its run, and the part of it that a narrow table has room for
+_HEAD = re.compile(r"^# (Hardware|Time): +(.+)$", re.MULTILINE)
+_MINUTES = re.compile(r"(?:(?:about|estimated|under) )?(?:a|\d+) minutes?")
 
 
 def complete_model(incomplete: str) -> list[str]:
@@ -24,12 +32,18 @@ def list_command(
     family: Annotated[str | None, typer.Option(help="Only models of this family.")] = None,
     max_params: Annotated[int | None, typer.Option(help="Only models with at most this many trainable parameters.")] = None,
     pretrained: Annotated[bool, typer.Option("--pretrained", help="Only models with published weights.")] = False,
+    recipes: Annotated[bool, typer.Option("--recipes", help="List recipes, for models that the other options choose.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
-    """List the models of the zoo.
+    """List the models of the zoo, or the recipes: name, how long it takes, data.
 
     Example: canon list "resnet*" --max-params 1000000
     """
+    if recipes:
+        models = list_models(task=task, family=family, max_parameters=max_params, pretrained=pretrained)
+        rows = [_recipe(name) for name in list_recipes() if fnmatchcase(name, pattern)]
+        _list_recipes([row for row in rows if row["model"] in models], as_json)
+        return
     rows = [info(name) for name in list_models(pattern, task=task, family=family, max_parameters=max_params, pretrained=pretrained)]
     if as_json:
         print(json.dumps([asdict(row) for row in rows], indent=2))
@@ -43,6 +57,30 @@ def list_command(
         plain_console(stderr=True).print(f"No model matches {pattern!r} with these filters; `canon list` without arguments shows all.")
 
 
+def _recipe(name: str) -> dict[str, str]:
+    """Return what is told about a recipe: what stands in it, and in its head."""
+    recipe = load_recipe(name)
+    head = dict(_HEAD.findall((files("keras_canon.training") / "recipes" / f"{name}.toml").read_text(encoding="utf-8")))
+    row = {"name": name, "summary": recipe.summary, "model": recipe.model.name, "data": recipe.data.name}
+    return {**row, "time": head.get("Time", ""), "hardware": head.get("Hardware", "")}
+
+
+def _list_recipes(rows: list[dict[str, str]], as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(rows, indent=2))
+        return
+    if not rows:
+        plain_console(stderr=True).print("No recipe matches; `canon list --recipes` without more shows all.")
+        return
+    times = [found[0] if (found := _MINUTES.match(row["time"])) else "" for row in rows]
+    cells = [("recipe", "time", "data"), *((row["name"], time, row["data"]) for row, time in zip(rows, times, strict=True))]
+    name, time, _ = (max(map(len, column)) for column in zip(*cells, strict=True))
+    console = plain_console()
+    head, *lines = _cut([f"{row[0]:<{name}} {row[1]:<{time}} {row[2]}" for row in cells], console.width)
+    console.print(bold(head), no_wrap=True)
+    print("\n".join(lines))
+
+
 def _cells(row: ModelInfo) -> tuple[str, ...]:
     shape = "x".join("any" if size is None else str(size) for size in row.input_shape)
     tags = ", ".join(record.tag for record in row.weights) or "-"
@@ -53,6 +91,10 @@ def _aligned(rows: list[tuple[str, ...]], width: int) -> list[str]:
     """Return rows of text in columns, numbers at the right; what does not fit is cut from the last one, the tags of weights."""
     name, _, parameters, macs, shape, _ = (max(map(len, column)) for column in zip(*rows, strict=True))
     lines = [f"{row[0]:<{name}} {row[1]:<4} {row[2]:>{parameters}} {row[3]:>{macs}} {row[4]:<{shape}} {row[5]}".rstrip() for row in rows]
+    return _cut(lines, width)
+
+
+def _cut(lines: list[str], width: int) -> list[str]:
     return [line if len(line) <= width else f"{line[: width - 1]}…" for line in lines]
 
 
@@ -80,7 +122,7 @@ def _card(row: ModelInfo) -> list[tuple[str, str]]:
     paper = row.paper
     card = [
         (row.name, row.summary),
-        ("paper", f"{paper.authors}: {paper.title}. {paper.venue or 'arXiv'}, {paper.year}"),
+        ("paper", f"{paper.authors}: {paper.title}. {paper.appeared}"),
         ("", paper.url),
         ("row", row.table),
         ("task", row.task),

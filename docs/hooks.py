@@ -1,24 +1,16 @@
 """What mkdocs runs: pages made from the repository's own tables and docstrings, and the navigation. Needs no TensorFlow."""
 
-import re
 import shutil
 import tempfile
 from pathlib import Path
 
-from family_pages import family_pages
+from family_pages import families_by_room, family_pages
+from listing_pages import listing_pages, notebooks
 from mkdocs.plugins import event_priority
 from mkdocs.structure.files import File, Files
+from navigation import navigation
 from reference_pages import reference_pages
 from results_page import results_page
-
-_FIRST = (
-    ("Start", ("index.md", "start.md")),
-    ("Guides", ("guides/import.md", "guides/finetune.md", "guides/serve.md", "add-a-model.md")),
-)
-_LAST = (
-    ("Reference", "reference/"),
-    ("Decisions", "decisions/"),
-)
 
 
 @event_priority(100)
@@ -43,40 +35,13 @@ def on_post_build(config) -> None:
 
 
 def on_files(files: Files, config) -> Files:
-    """Add the made pages, and put every page of the folder into the navigation: none is forgotten."""
-    for path, text in {**family_pages(), **reference_pages(), **results_page()}.items():
+    """Add the made pages and the notebooks, and put every page of the folder into the navigation."""
+    reference = reference_pages()
+    for path, text in {**family_pages(), **reference, **results_page(), **listing_pages()}.items():
         files.append(File.generated(config, path, content=text))
+    for path in notebooks():
+        files.append(File.generated(config, f"notebooks/{path.name}", abs_src_path=str(path)))
     pages = {file.src_uri for file in files if file.src_uri.endswith(".md")}
-    pages.add("decisions/index.md")
-    decisions = sorted(page for page in pages if page.startswith("decisions/"))
-    files.append(File.generated(config, "decisions/index.md", content=_decisions(files, decisions)))
-    config.nav = _navigation(pages)
+    rooms = {room.capitalize(): [f"models/{family}.md" for family in found] for room, found in families_by_room().items()}
+    config.nav = navigation(pages, rooms, list(reference))
     return files
-
-
-def _navigation(pages: set[str]) -> list:
-    left = set(pages)
-
-    def take(chosen) -> list[str]:
-        found = [page for page in chosen if page in left]
-        left.difference_update(found)
-        return found
-
-    def under(folder: str) -> list[str]:
-        found = take(sorted(page for page in left if page.startswith(folder)))
-        return sorted(found, key=lambda page: (not page.endswith("index.md"), page))
-
-    nav = [{title: take(chosen)} for title, chosen in _FIRST]
-    models, last = [*take(["results.md"]), *under("models/")], [{title: under(folder)} for title, folder in _LAST]
-    performance = take(["performance.md", *sorted(page for page in left if page.endswith("-performance.md"))])
-    return [*nav, {"Models": models}, {"Topics": take(sorted(left))}, {"Performance": performance}, *last]
-
-
-def _decisions(files: Files, pages: list[str]) -> str:
-    titles = []
-    for page in pages:
-        file = files.get_file_from_path(page)
-        if file is not None:
-            title = re.search(r"^# (.+)$", file.content_string, re.MULTILINE)
-            titles.append(f"- [{title.group(1) if title else page}]({page.removeprefix('decisions/')})")
-    return "\n".join(["# Decisions", "", "What was chosen, why, and what was rejected.", "", *titles, ""])

@@ -18,26 +18,63 @@ _PACKAGES = {
 
 def public_names(folder: str) -> list[str]:
     """What a sub-package lists in `__all__`, read without importing it."""
-    for node in ast.parse((ROOT / folder / "__init__.py").read_text(encoding="utf-8")).body:
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
-            return ast.literal_eval(node.value)
-    raise LookupError(f"{folder}/__init__.py has no __all__")
+    found = _listed(ROOT / folder / "__init__.py")
+    if found is None:
+        raise LookupError(f"{folder}/__init__.py has no __all__")
+    return found
+
+
+def module_names(path: Path) -> list[str]:
+    """The public names of a module: those of `__all__`, else the classes and functions that it defines."""
+    defined = (node.name for node in _tree(path).body if isinstance(node, ast.ClassDef | ast.FunctionDef))
+    listed = _listed(path)
+    return [name for name in defined if not name.startswith("_")] if listed is None else listed
 
 
 def reference_pages() -> dict[str, str]:
-    """Text of every page, by its path."""
-    pages = {f"reference/{folder.replace('/', '-')}.md": _package(folder) for folder in _PACKAGES}
+    """Text of every page, by its path, in the order of the navigation."""
+    pages = {_page(folder): _package(folder) for folder in _PACKAGES}
     return {**pages, "reference/commands.md": _commands()}
+
+
+def _tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def _listed(path: Path) -> list[str] | None:
+    for node in _tree(path).body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
+            return ast.literal_eval(node.value)
+    return None
+
+
+def _page(folder: str) -> str:
+    return f"reference/{folder.replace('/', '-')}.md"
+
+
+def _home(folder: str, name: str) -> str:
+    """The address of a name for mkdocstrings, which takes a function for the module of the same name where there is one."""
+    for node in ast.walk(_tree(ROOT / folder / "__init__.py")):
+        if isinstance(node, ast.ImportFrom) and node.module == name and any(alias.name == name for alias in node.names):
+            return f"{name}.{name}"
+    return name
 
 
 def _package(folder: str) -> str:
     title, summary = _PACKAGES[folder]
     package = f"keras_canon.{folder.replace('/', '.')}"
     lines = [f"# {title}: `{package}`", "", summary, ""]
+    if folder == "training":
+        lines += ["The sections of a `Recipe` are on the page of [recipes](../recipes.md#every-key-explained).", ""]
     for name in public_names(folder):
-        lines.append(f"::: {package}.{name}")
-        if (ROOT / folder / f"{name}.py").exists() or (ROOT / folder / name).is_dir():  # a module: what it defines
-            lines += ["    options:", "      members: true", '      filters: ["!^_"]']
+        if f"{folder}/{name}" in _PACKAGES:
+            lines += [f"`{package}.{name}` has [a page of its own]({folder}-{name}.md).", ""]
+            continue
+        home = _home(folder, name)
+        lines.append(f"::: {package}.{home}")
+        module = ROOT / folder / f"{name}.py"
+        if home == name and module.exists():
+            lines += ["    options:", f"      members: [{', '.join(module_names(module))}]"]
         lines.append("")
     return "\n".join(lines)
 

@@ -20,7 +20,7 @@ manifests. Each is a SavedModel in the layout that TensorFlow Serving reads, wit
 `canon serve saved_models/`; what you export beside them is not tracked.
 
 """
-_COLUMNS = ("name", "version", "variant", "weights", "input", "classes", "parameters", "precision", "MB", "test accuracy")
+_COLUMNS = ("name", "version", "variant", "weights", "input", "classes", "parameters, all", "precision", "MB", "test accuracy")
 
 
 def export_shipped(directory: str | Path) -> list[Bundle]:

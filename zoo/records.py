@@ -1,6 +1,7 @@
 """What the zoo knows about a model, as frozen records: they are read from TOML and JSON and need no TensorFlow."""
 
 import dataclasses
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -77,6 +78,14 @@ class Paper:
     year: int
     url: str
     venue: str = ""
+
+    @property
+    def appeared(self) -> str:
+        """Where it appeared and when: its own year first where that is before the venue's."""
+        years = re.findall(r"\b(?:19|20)\d\d\b", self.venue)
+        if not years:
+            return f"{self.venue or 'arXiv'}, {self.year}"
+        return self.venue if str(self.year) in years else f"{self.year}; {self.venue}"
 
 
 WeightsFormat = Literal["canon", "keras_applications", "torchvision", "huggingface", "torch"]

@@ -1,11 +1,13 @@
 """`canon list` and `canon info`."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 from typer.testing import CliRunner
 
-from keras_canon import zoo
+from keras_canon import training, zoo
 from keras_canon.cli.main import app
 from keras_canon.zoo.cards import builder_docstring, shape_walk
 
@@ -52,3 +54,36 @@ def test_every_builder_has_a_shape_walk_from_input_to_output(name):
     walk = [line for line in shape_walk(name) if "(B," in line]
     assert len(walk) >= 3
     assert walk[0].split()[0] in {"images", "sequences", "token_ids", "source_ids"}
+
+
+def test_list_of_recipes():
+    lines = run("list", "--recipes").splitlines()
+    assert [line.split()[0] for line in lines[1:]] == training.list_recipes()
+    assert max(map(len, lines)) <= 80
+    assert ["lenet5_digits", "under", "a", "minute", "digits"] in [line.split() for line in lines]
+    assert run("list", "lenet5*", "--recipes", "--family", "lenet").count("\n") == 4
+
+
+def test_list_of_recipes_as_json():
+    rows = json.loads(run("list", "--recipes", "--task", "translation", "--json"))
+    assert "seq2seq_attention_dates" in [row["name"] for row in rows]
+    assert all(row["time"] and row["hardware"] and row["summary"] for row in rows)
+    assert rows[0]["data"] == training.load_recipe(rows[0]["name"]).data.name
+
+
+def test_every_recipe_says_how_long_it_takes():
+    for line in run("list", "--recipes").splitlines()[1:]:
+        assert "minute" in line, line
+
+
+def test_no_recipe_matches():
+    assert "No recipe matches" in run("list", "nothing*", "--recipes")
+
+
+def test_listing_recipes_needs_no_tensorflow():
+    program = (
+        "import sys; from keras_canon.cli.main import app; app(['list', '--recipes'], standalone_mode=False); "
+        "print('tensorflow' in sys.modules)"
+    )
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+    assert found.stdout.splitlines()[-1] == "False"

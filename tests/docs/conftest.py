@@ -9,7 +9,17 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 
-for path in ("benchmarks/report.py", "benchmarks/run.py", "docs/family_pages.py", "docs/reference_pages.py", "docs/results_page.py"):
+PATHS = (
+    "benchmarks/report.py",
+    "benchmarks/run.py",
+    "docs/family_pages.py",
+    "docs/navigation.py",
+    "docs/listing_pages.py",
+    "docs/reference_pages.py",
+    "docs/results_page.py",
+)
+
+for path in PATHS:
     spec = importlib.util.spec_from_file_location(Path(path).stem, ROOT / path)
     sys.modules[spec.name] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(sys.modules[spec.name])

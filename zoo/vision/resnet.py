@@ -47,10 +47,10 @@ def resnet(config: ResNetConfig, *, input_shape: tuple[int | None, ...], num_cla
     1. ResNet-18 and -34 have projection shortcuts where the shape changes (option B of table 3), as their published weights do;
        table 2 is measured with option A, which is the override {"shortcut_option": "A"}.
     2. The variants `_v1_5` have the stride on the 3 x 3 convolution of a bottleneck, a later form with equal parameters and other
-       arithmetic: ResNet-50 has 4.089 instead of 3.858 thousand million multiply-adds.
+       arithmetic: ResNet-50 has 4.089 instead of 3.858 billion multiply-adds.
     3. Strided windows are padded on both sides alike; the paper does not print its padding.
 
-    Table 1 prints 1.8, 3.6, 3.8, 7.6 and 11.3 thousand million multiply-adds for 18, 34, 50, 101 and 152 layers; 3.6 is
+    Table 1 prints 1.8, 3.6, 3.8, 7.6 and 11.3 billion multiply-adds for 18, 34, 50, 101 and 152 layers; 3.6 is
     ResNet-34 with option A (3.664 with option B).
     Trainable parameters of ResNet-50 are 25,557,032. The 25,636,712 that are often quoted add 53,120 moving statistics and the
     26,560 biases that keras.applications puts on convolutions before a batch normalisation.

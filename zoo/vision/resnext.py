@@ -46,7 +46,7 @@ def resnext(config: ResNeXtConfig, *, input_shape: tuple[int | None, ...], num_c
        {"bottleneck_width": 4}, its 64 x 4d is {"cardinality": 64, "bottleneck_width": 4}.
 
     Shortcuts are projections where the shape changes, and the stride is on the 3 x 3 convolution, as section 4 says.
-    Table 1 prints 25.0 million parameters and 4.2 thousand million multiply-adds for ResNeXt-50 (32 x 4d).
+    Table 1 prints 25.0 million parameters and 4.2 billion multiply-adds for ResNeXt-50 (32 x 4d).
 
     Shape walk (ResNeXt-50):
         images (B, 224, 224, 3)

@@ -12,7 +12,7 @@ from keras_canon.zoo.conversion import plan
 from keras_canon.zoo.families import conversions
 from keras_canon.zoo.preprocessing import apply_preprocessing
 
-# table 2: million parameters, thousand million multiply-adds
+# table 2: million parameters, billion multiply-adds
 TABLE_2 = ((5.3, 0.39), (7.8, 0.70), (9.2, 1.0), (12, 1.8), (19, 4.2), (30, 9.9), (43, 19), (66, 37))
 MEAN, DEVIATION = np.array([0.485, 0.456, 0.406]), np.array([0.229, 0.224, 0.225])
 

@@ -9,7 +9,7 @@ from checks.residual import blocks_of, check_any_size, check_names, strides_of, 
 
 from keras_canon import layers, zoo
 
-# Table 1: blocks by stage, and multiply-adds in thousand millions
+# Table 1: blocks by stage, and multiply-adds in billions
 TABLE_1 = {
     "resnet18": ((2, 2, 2, 2), 1.8),
     "resnet34": ((3, 4, 6, 3), 3.6),
