@@ -13,6 +13,7 @@ to benchmarks/results/transformers.json and docs/generation-performance.md.
 import argparse
 import importlib.util
 import os
+import random
 import statistics
 import sys
 import tempfile
@@ -35,6 +36,7 @@ PROMPT, NEW = 32, 64
 ASKED = {"KerasHub": 1.5, "Hugging Face transformers": 1.3}  # least ratio of our fastest to each
 _SPECIAL = 4  # of a character tokenizer
 
+REST = 0.3  # seconds; threads of the candidate before may spin for a while, which the first call after it would pay for
 # ids of the prompts and number of new ids -> ids, or None where the ids stay inside
 Writer = Callable[[np.ndarray, int], np.ndarray | None]
 
@@ -124,14 +126,15 @@ def bytes_read(model: zoo.Model, batch: int) -> float:
 
 
 def in_turn(candidates: dict[str, Writer], ids: np.ndarray, rounds: int) -> dict[str, dict[int, float]]:
-    """Return median seconds by candidate and number of new tokens."""
+    """Return median seconds by candidate and number of new tokens; in each round the candidates come in another order."""
     for write in candidates.values():
         for count in (1, NEW):
             write(ids, count)
     taken: dict[str, dict[int, list[float]]] = {name: {1: [], NEW: []} for name in candidates}
-    names = list(candidates)
-    for index in range(rounds):
-        for name in names[index % len(names) :] + names[: index % len(names)]:
+    order = random.Random(0)
+    for _ in range(rounds):
+        for name in order.sample(list(candidates), len(candidates)):
+            time.sleep(REST)
             for count in (1, NEW):
                 start = time.perf_counter()
                 candidates[name](ids, count)

@@ -18,9 +18,7 @@ def explain(
     target: Annotated[str | None, typer.Option(help="Class to explain (default: the most probable one).", show_default=False)] = None,
     layer: Annotated[str | None, typer.Option(help="Layer for Grad-CAM (default: the last with positions).", show_default=False)] = None,
     steps: Annotated[int, typer.Option(min=1, help="Points of the integral of integrated gradients.")] = 64,
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="PNG to write (default: NAME_explained.png).", show_default=False)
-    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="PNG to write (default: NAME_explained.png).", show_default=False)] = None,
 ) -> None:
     """Draw where a trained model looks in an image (Grad-CAM, integrated gradients, attention) or in a text (attention, next tokens).
 

@@ -29,15 +29,16 @@ def explain_text(model: Path, text: str, out: Path) -> None:
     Raises:
         CanonError: for a model that writes no text, or without a tokenizer.
     """
+    from ..training.sequence_lengths import translator
     from ..zoo.explain_text import draw_text, next_token_probabilities, text_attention, token_names
-    from ..zoo.generation import Generation, Generator
+    from ..zoo.generation import Generation
     from ..zoo.tokenizers_plain import END
     from .generate import STOPS, load_words, load_writer, read_texts
 
     trained, folder = load_writer(str(model), None)
     reader, words = _two_alphabets(folder) or (load_words(folder, str(model)),) * 2
     stops = tuple(words.special_tokens[name] for name in STOPS if name in words.special_tokens)
-    generator = Generator(trained, Generation(stop_ids=stops))
+    generator = translator(trained, Generation(stop_ids=stops))
     words.check_vocabulary(generator.decoder.vocabulary_size, trained.name)
     prompts = read_texts(generator, words, [text], None)
     if reader is not words:

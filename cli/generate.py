@@ -34,9 +34,7 @@ def generate(
         str | None, typer.Option(help="Special token before each prompt, or before a translation.", show_default=False)
     ] = None,
     stop: Annotated[str | None, typer.Option(help="Special token that ends a text (default: the end token).", show_default=False)] = None,
-    tokenizer: Annotated[
-        Path | None, typer.Option(help="Folder of the tokenizer (default: beside the model).", show_default=False)
-    ] = None,
+    tokenizer: Annotated[Path | None, typer.Option(help="Folder of the tokenizer (default: beside the model).", show_default=False)] = None,
     weights: Annotated[str | None, typer.Option(help="Tag or file of the weights of a named model.", show_default=False)] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
 ) -> None:
@@ -48,13 +46,13 @@ def generate(
     from ..zoo.generation import Generation, Generator
 
     trained, folder = load_writer(model, weights)
-    words = load_words(tokenizer or folder, model)
+    reader, words = load_both_sides(tokenizer or folder, model)
     settings: dict[str, Any] = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "beam_width": beam_width}
     ends = [words.special_id(stop)] if stop is not None else [words.special_tokens[name] for name in STOPS if name in words.special_tokens]
     settings |= {"max_new_tokens": max_new_tokens, "repetition_penalty": repetition_penalty, "stop_ids": tuple(ends)}
     generator = Generator(trained, Generation(**settings))
     words.check_vocabulary(generator.decoder.vocabulary_size, trained.name)
-    prompts = read_texts(generator, words, prompt, start)
+    prompts = read_texts(generator, words, prompt, start, reader)
     if as_json:
         rows = generator(prompts, seed=seed)
         answers = [{"prompt": text, "text": words.decode(row), "ids": row} for text, row in zip(prompt, rows, strict=True)]
@@ -103,14 +101,43 @@ def load_words(folder: Path | None, model: str) -> "Tokenizer":
     return load_tokenizer(folder)
 
 
-def read_texts(generator: "Generator", words: "Tokenizer", texts: list[str], start: str | None) -> Any:
-    """Return the prompts of a generator: ids, or what an encoder reads and the token that begins each answer."""
+def load_both_sides(folder: Path | None, model: str) -> tuple["Tokenizer", "Tokenizer"]:
+    """Return the tokenizer of what a model reads and that of what it writes: one for both, but for a run with two alphabets.
+
+    Raises:
+        CanonError: when there is none.
+    """
+    from .explain_text import _two_alphabets
+
+    alphabets = _two_alphabets(folder)
+    if alphabets is not None:
+        return alphabets
+    words = load_words(folder, model)
+    return words, words
+
+
+def read_texts(generator: "Generator", words: "Tokenizer", texts: list[str], start: str | None, reader: "Tokenizer | None" = None) -> Any:
+    """Return the prompts of a generator: ids, or what an encoder reads and the token that begins each answer.
+
+    Args:
+        generator: of the model.
+        words: tokenizer of what it writes.
+        texts: to go on from, or to translate.
+        start: name of the special token before each prompt, or each translation; None takes the one of the training.
+        reader: tokenizer of what an encoder reads; None takes `words`.
+
+    Raises:
+        CanonError: for a text that is empty, or a translation that no special token begins.
+    """
     if generator.decoder.has_encoder:
+        reader = reader or words
         start = start or next((name for name in STARTS if name in words.special_tokens), None)
         if start is None:
             raise CanonError("A translation begins with a special token: name it with --start.")
-        end = END if END in words.special_tokens else None  # as in training
-        return {"source_ids": [words.encode(text, end=end) for text in texts], "target_ids": [[words.special_id(start)]] * len(texts)}
+        if not all(map(reader.encode, texts)):  # what the exported model refuses too
+            raise CanonError("A text to translate is empty: write at least one character.")
+        end = END if END in reader.special_tokens else None  # as in training
+        return {"source_ids": [reader.encode(text, end=end) for text in texts], "target_ids": [[words.special_id(start)]] * len(texts)}
     rows = [words.encode(text, start=start) for text in texts]
     if not all(rows):
         names = ", ".join(words.special_tokens)

@@ -31,7 +31,8 @@ class Text:
 
     Args:
         tokenizer: of bytes, characters or byte-level BPE (`zoo.GraphTokenizer`), the one that the model was trained with.
-        generation: how a model that writes chooses; None for the likeliest token each time, up to 64, ended by the tokenizer's end token.
+        generation: how a model that writes chooses; None for the likeliest token each time, ended by the tokenizer's end token: up to 64,
+            of a short context up to half of it, and as many as a translator has places for.
         start: name of a special token before each text; before each translation, where None takes the tokenizer's start token.
         end: name of a special token behind each text that is classified or translated; for a translation, None takes the tokenizer's
             end token, if it has one.
@@ -115,15 +116,17 @@ class _Writer:
 
     def __init__(self, model: Model, text: Text):
         self._words, self._start = GraphTokenizer(text.tokenizer), text.start
-        ends = end_ids(text.tokenizer)
-        self.settings = text.generation or Generation(stop_ids=ends)
-        self.generator = Generator(model, self.settings)
-        text.tokenizer.check_vocabulary(self.generator.decoder.vocabulary_size, model.name)
-        self._translates = self.generator.decoder.has_encoder
-        limit, new = self.generator.decoder.max_length, self.settings.max_new_tokens
-        if self._translates and limit is not None and 1 + new > limit:
+        self.generator = Generator(model, text.generation)
+        decoder = self.generator.decoder
+        text.tokenizer.check_vocabulary(decoder.vocabulary_size, model.name)
+        self._translates = decoder.has_encoder
+        # without settings, the room that the generator's own decoder has decides
+        self.settings = self.generator.settings = text.generation or _default_generation(text.tokenizer, decoder)
+        limit, new = decoder.max_length, self.settings.max_new_tokens
+        if limit is not None and 1 + new > limit:
+            first = "A start token" if self._translates else "A prompt of one token"
             raise CanonError(
-                f"A start token and {new} new ones are more than the context of {model.name!r}, {limit}: give Text a Generation of fewer."
+                f"{first} and {new} new ones are more than the context of {model.name!r}, {limit}: give Text a Generation of fewer."
             )
         if self._translates:
             self._begin_id = text.tokenizer.special_id(text.start or START)
@@ -151,6 +154,14 @@ class _Writer:
         token_ids, lengths, sources = self.read(texts)
         written = self.generator.write(token_ids, lengths, _pairs(seed), sources)
         return {TEXT: self._words.decode(written, _written_lengths(written, self.settings.stop_ids))}
+
+
+def _default_generation(tokenizer: Tokenizer, decoder: Any) -> Generation:
+    """Return the likeliest token each time, as many as the context has room for behind a prompt, or a start token."""
+    new, limit = Generation.max_new_tokens, decoder.max_length
+    if limit is not None:
+        new = max(1, min(new, limit - 1 if decoder.has_encoder else limit // 2))
+    return Generation(max_new_tokens=new, stop_ids=end_ids(tokenizer))
 
 
 def _written_lengths(written, stop_ids: tuple[int, ...]):

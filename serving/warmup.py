@@ -24,8 +24,8 @@ def write_warmup(
 ) -> None:
     """Write one request of one row for each signature.
 
-    TF Serving offers no version whose warm-up fails, so a request whose lengths are a guess is tried first, and left out when the
-    network does not take them.
+    TF Serving offers no version whose warm-up fails, so a request that is a guess, of lengths or of a text, is tried first, and left
+    out when the network does not take it.
 
     Args:
         folder: the version folder.
@@ -44,7 +44,9 @@ def write_warmup(
 
 
 def _guessed(signature: Signature) -> bool:
-    return any(spec.shape is None or None in spec.shape[1:] for spec in signature.inputs.values())
+    # a text of one letter may have too many tokens for a short context
+    texts = any(spec.dtype == "string" and name != IMAGES_BYTES for name, spec in signature.inputs.items())
+    return texts or any(spec.shape is None or None in spec.shape[1:] for spec in signature.inputs.values())
 
 
 def _answered(function: Callable[..., Any], tensors: Mapping[str, tensor_pb2.TensorProto]) -> bool:

@@ -13,6 +13,7 @@ from ..zoo.records import Preprocessing
 from .auxiliary import LENGTHS, main_output
 from .data.sequences import SequenceDataset
 from .sections import Recipe
+from .sequence_lengths import refuse_longer
 from .transcripts import refuse_infeasible
 
 
@@ -22,7 +23,8 @@ def sequence_model(recipe: Recipe, data: SequenceDataset) -> Model:
     These are the shape of an example, the number of classes, and the sizes of vocabularies. A length of 0 stands for any.
 
     Raises:
-        CanonError: for a model that reads something else, or parts of a recipe that only pictures have.
+        CanonError: for a model that reads something else, or has no positions for the longest row, and for parts of a recipe that only
+            pictures have.
     """
     section = recipe.model
     row = zoo.info(section.name)
@@ -41,6 +43,7 @@ def sequence_model(recipe: Recipe, data: SequenceDataset) -> Model:
     names = {tensor.name for tensor in model.inputs}
     if names != set(data.train.inputs):
         raise CanonError(f"Model {section.name!r} reads {_list(names)}, but {data.name!r} gives {_list(data.train.inputs)}.")
+    refuse_longer(model, data, list(data.splits.values()))
     if data.kind == "transcripts":
         return _recognizer(model, data)
     answer, wanted = main_output(model.output), 3 if data.kind == "tokens" else 2

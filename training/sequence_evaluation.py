@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from ..zoo.errors import CanonError, unknown_name
-from ..zoo.generation import Generation, Generator
+from ..zoo.generation import Generation
 from ..zoo.model import Model
 from .auxiliary import MAIN_OUTPUT, main_output
 from .carried_state import CarriedState, streams
@@ -18,6 +18,7 @@ from .compiled_steps import kept
 from .data.sequences import Ragged, SequenceDataset, SequenceSplit
 from .data.vocabulary import Characters
 from .evaluation import Evaluation, judged
+from .sequence_lengths import refuse_longer, step_limit, translator
 from .sequence_losses import NEAR
 from .sequence_pipeline import in_order, sequence_reader
 from .steps import compiled
@@ -78,7 +79,7 @@ def evaluate_sequences(
         an `Evaluation` for one class a sequence, and a `SequenceEvaluation` for all else.
 
     Raises:
-        CanonError: for an unknown split, or a model of other inputs or outputs.
+        CanonError: for an unknown split, a model of other inputs or outputs, or one without positions for the longest row.
     """
     if split not in data.splits:
         raise unknown_name("split", split, data.splits)
@@ -90,13 +91,14 @@ def evaluate_sequences(
     if data.class_names and model.record.labels and model.record.labels != data.class_names:
         raise CanonError(f"Model {model.name!r} knows other classes, or another alphabet, than {data.name!r}.")
     part = data.splits[split].masked()
+    refuse_longer(model, data, [part])
     if data.kind == "tokens":
         return _tokens(model, data, part, batch_size)
     if data.kind == "transcripts":
         return _transcripts(model, data, part)
     found = np.zeros((len(part), data.num_classes), "float32")
     forward = _forward(model, part)
-    for positions, inputs, _ in in_order(part, batch_size):
+    for positions, inputs, _ in in_order(part, batch_size, limit=step_limit(model)):
         found[positions] = forward(inputs).numpy()
     if data.kind == "classes":
         return judged(found, data.name, data.class_names, part.name, np.asarray(part.labels))
@@ -129,7 +131,7 @@ def _tokens(model: Model, data: SequenceDataset, split: SequenceSplit, batch_siz
     whole = np.zeros(len(split), bool)
     said: dict[int, np.ndarray] = {}
     loss = right = total = 0.0
-    for positions, inputs, labels in in_order(split, rows, order):
+    for positions, inputs, labels in in_order(split, rows, order, step_limit(model)):
         logits = forward(inputs)
         truth = np.asarray(labels)
         losses = np.asarray(keras.ops.sparse_categorical_crossentropy(labels, logits, from_logits=True), "float64")
@@ -168,7 +170,7 @@ def translate(model: Model, data: SequenceDataset, split: SequenceSplit, batch_s
     assert data.start_id is not None
     assert data.end_id is not None
     settings = Generation(max_new_tokens=int(labels.lengths.max()) + _ROOM, stop_ids=(data.end_id,))
-    generator, written = Generator(model, settings), []
+    generator, written = translator(model, settings), []
     for start in range(0, min(len(split), _DECODED), batch_size):
         rows = [sources[place] for place in range(start, min(start + batch_size, len(split)))]
         found = generator({"source_ids": rows, "target_ids": [[data.start_id]] * len(rows)})

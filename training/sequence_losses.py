@@ -24,7 +24,8 @@ class SequenceCrossEntropy(keras.losses.Loss):
 
     Args:
         label_smoothing: share of the probability that is spread over all classes, 0 to below 1.
-        ignored_label: class number of padding.
+        ignored_label: label of padding; -1 where 0 is a class like any other, as in the rows of `training.data.pack`. Labels below 0
+            never count.
         **kwargs: passed on to `keras.losses.Loss`.
 
     Input shapes:
@@ -57,10 +58,11 @@ class SequenceCrossEntropy(keras.losses.Loss):
     def call(self, y_true, y_pred):
         """Return the loss of each sequence, (B,)."""
         logits, labels = keras.ops.cast(y_pred, "float32"), keras.ops.cast(y_true, "int32")
+        classes = keras.ops.maximum(labels, 0)  # no class would raise on one device and give NaN on another
         if self.label_smoothing:
-            losses = self.tokens(labels, logits)
+            losses = self.tokens(classes, logits)
         else:  # without labels one out of many, which a vocabulary makes large
-            losses = keras.ops.sparse_categorical_crossentropy(labels, logits, from_logits=True)
+            losses = keras.ops.sparse_categorical_crossentropy(classes, logits, from_logits=True)
         return mean_of_real(losses, labels, self.ignored_label)
 
     def get_config(self):
@@ -70,7 +72,8 @@ class SequenceCrossEntropy(keras.losses.Loss):
 
 def mean_of_real(values, labels, ignored_label=0):
     """Return the mean of each row (B, T) over the steps whose label is not padding, (B,); 0 for a row without any."""
-    real = keras.ops.cast(keras.ops.not_equal(labels, ignored_label), "float32")
+    counts = keras.ops.logical_and(keras.ops.not_equal(labels, ignored_label), keras.ops.greater_equal(labels, 0))
+    real = keras.ops.cast(counts, "float32")
     return keras.ops.sum(keras.ops.cast(values, "float32") * real, axis=1) / keras.ops.maximum(keras.ops.sum(real, axis=1), 1.0)
 
 
@@ -78,7 +81,7 @@ def token_accuracy(labels, logits):
     """Return the share of right labels of each sequence, padding left out, (B,).
 
     Args:
-        labels: (B, T), 0 for padding.
+        labels: (B, T), 0, or below, for padding.
         logits: (B, T, classes).
     """
     labels = keras.ops.cast(labels, "int32")

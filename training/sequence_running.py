@@ -12,10 +12,8 @@ from rich.console import Console
 from ..zoo.errors import CanonError
 from ..zoo.load_report import LoadReport
 from ..zoo.model import Model
-from ..zoo.tokenizers_plain import CharacterTokenizer
 from .building import updates_per_epoch
 from .carried_state import CarriedState, streams
-from .data.vocabulary import SPECIALS
 from .distribution import strategy_of
 from .doctor import Finding, check_gradients
 from .finetuning_report import add_chapter
@@ -27,9 +25,10 @@ from .report import Outcome
 from .running import Running
 from .scheduled_sampling import ScheduledSampling
 from .sequence_evaluation import evaluate_sequences
+from .sequence_lengths import step_limit
 from .sequence_losses import sequence_accuracy
 from .sequence_pipeline import bucketed, sequence_reader
-from .sequence_transfer import start_blocks
+from .sequence_transfer import own_tokenizer, start_blocks
 from .steps import PerExample
 from .writing import write_text
 
@@ -51,8 +50,9 @@ class SequenceRunning(Running):
         """Return what gives the batches of the training and of the validation split; validation is sorted by length."""
         batch_size, held_out = self.recipe.train.batch_size, self.data.validation
         by_length = streams(len(held_out), batch_size) if self.data.carries else np.argsort(held_out.lengths, kind="stable")
-        validate = sequence_reader(held_out, batch_size)
-        read = sequence_reader(self.data.train, batch_size, seed=self.recipe.train.seed)
+        limit = step_limit(self.model)
+        validate = sequence_reader(held_out, batch_size, limit=limit)
+        read = sequence_reader(self.data.train, batch_size, seed=self.recipe.train.seed, limit=limit)
         return read, lambda order, epoch=0: validate(by_length if order is None else order)
 
     def order(self, epoch: int) -> np.ndarray:
@@ -81,7 +81,7 @@ class SequenceRunning(Running):
     def probe(self) -> tuple[Any, Any]:
         """Return a batch of inputs and labels from all over the training split."""
         order = np.linspace(0, len(self.data.train) - 1, min(_PROBE, len(self.data.train))).astype("int64")
-        return next(iter(sequence_reader(self.data.train, len(order))(order)))
+        return next(iter(sequence_reader(self.data.train, len(order), limit=step_limit(self.model))(order)))
 
     def answers(self, model: Model) -> Any:
         """Return what the model says about the test split."""
@@ -92,13 +92,12 @@ class SequenceRunning(Running):
         super().report(outcome)
         if self.loaded is not None and self.recipe.transfer.weights is not None:
             add_chapter(self.folder, start_blocks(self.recipe.transfer.weights, self.loaded))
-        if self.data.tokenizer is not None:
-            self.data.tokenizer.save(self.folder)
+        words = own_tokenizer(self.data)
+        if words is not None:
+            words.save(self.folder)
         if self.data.kind in ("tokens", "transcripts"):
             names = {"target": self.data.class_names, "source": self.data.source_names or self.data.class_names}
             write_text(self.folder / "vocabulary.json", json.dumps(names, ensure_ascii=False, indent=1) + "\n")
-            if names["target"] == names["source"] and names["target"][: len(SPECIALS)] == SPECIALS:
-                CharacterTokenizer("".join(names["target"][len(SPECIALS) :]), SPECIALS).save(self.folder)
 
     def findings(self) -> list[Finding]:
         """Return what looks wrong before training: weights that no gradient reaches, or one that is no number."""

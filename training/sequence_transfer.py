@@ -11,9 +11,11 @@ from ..zoo.loading import Format, load_weights
 from ..zoo.model import Model
 from ..zoo.placement import HEAD
 from ..zoo.sources import read_source
-from ..zoo.tokenizers import FILE
+from ..zoo.tokenizers import FILE, Tokenizer
 from ..zoo.tokenizers_files import load_tokenizer
+from ..zoo.tokenizers_plain import CharacterTokenizer
 from .data.sequences import SequenceDataset
+from .data.vocabulary import SPECIALS
 from .finetuning_weights import hashed_weights
 from .report_blocks import Block, Bullets, Heading, Text
 from .transfer_section import TransferSection
@@ -66,11 +68,27 @@ def start_blocks(weights: str, report: LoadReport) -> Sequence[Block]:
     return [Heading(2, "Fine-tuning"), Text(text), *([Bullets([f"left out: {name}" for name in report.unused])] if report.unused else [])]
 
 
-def _check_vocabulary(folder: Path, data: SequenceDataset) -> None:
-    """Refuse a run whose ids stand for other pieces."""
-    words = data.tokenizer
-    if words is not None and (folder / FILE).is_file() and load_tokenizer(folder).to_json() != words.to_json():
-        raise CanonError(f"The run {str(folder)!r} was trained with another vocabulary than that of {data.name!r}: train it anew.")
+def own_tokenizer(data: SequenceDataset) -> Tokenizer | None:
+    """Return what makes ids of data out of text, that of characters where source and target have one alphabet; None for no text.
+
+    Args:
+        data: the data set.
+    """
+    names = data.class_names
+    if data.tokenizer is not None or data.kind not in ("tokens", "transcripts"):
+        return data.tokenizer
+    if data.source_names not in ((), names) or names[: len(SPECIALS)] != SPECIALS:
+        return None
+    return CharacterTokenizer("".join(names[len(SPECIALS) :]), SPECIALS)
+
+
+def _check_vocabulary(weights: Path, data: SequenceDataset) -> None:
+    """Refuse a run, or a file of one, whose ids stand for other pieces."""
+    folder, words = weights.parent if weights.is_file() else weights, own_tokenizer(data)
+    if words is None or (data.tokenizer is None and data.kind == "transcripts"):  # whose ids are those of the new head alone
+        return
+    if (folder / FILE).is_file() and load_tokenizer(folder).to_json() != words.to_json():
+        raise CanonError(f"{str(weights)!r} was trained with another vocabulary than that of {data.name!r}: train it anew.")
 
 
 def _fault(model: Model, report: LoadReport) -> str:

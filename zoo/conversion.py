@@ -33,10 +33,11 @@ class Rule:
             `{numbered[1]}` the entry of the conversion's `numbered` at the number in the first group (0 when it took no part).
         how: "" derives the layout change from the shapes; "same" keeps the array as it is; "flatten" reorders a dense kernel
             behind a flattened map of `shape` (channels, height, width); "split" cuts the first axis into `parts`; "split_last" cuts
-            the last one of an array that is stored as ours are; "tied" is an array that is stored a second time and must be equal;
-            "absorb_bias" subtracts a convolution's bias from the moving mean of the batch normalisation after it, which is exact
-            in inference; "elman", "lstm" and "gru" gather a recurrent layer's arrays (such as `weight_ih_l0`, which the whole source
-            name must end in) for the cell that `target`, ending in "/", names; "skip" names arrays that the variant has no use for.
+            the last one of an array that is stored as ours are; "tied" is an array that is stored a second time and must be equal, or
+            is stored under this name alone; "absorb_bias" subtracts a convolution's bias from the moving mean of the batch normalisation
+            after it, which is exact in inference; "elman", "lstm" and "gru" gather a recurrent layer's arrays (such as `weight_ih_l0`,
+            which the whole source name must end in) for the cell that `target`, ending in "/", names; "skip" names arrays that the
+            variant has no use for.
         shape: for "flatten".
         parts: for "split", such as ["query", "key", "value"].
     """

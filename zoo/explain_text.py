@@ -12,7 +12,9 @@ from matplotlib.figure import Figure
 from ..layers import TransformerDecoderBlock, TransformerEncoderBlock
 from ..layers.transformer_sublayer import sublayer_input, sublayer_output
 from .errors import CanonError
+from .model import Model
 from .recurrent.alignment import alignment, translates
+from .token_input import filled
 from .tokenizers import Tokenizer
 
 _SHOWN = 10  # next tokens
@@ -26,13 +28,14 @@ def text_attention(model: keras.Model, inputs: Any) -> dict[str, np.ndarray]:
     Args:
         model: functional, with Transformer blocks in it: `gpt1`, `gpt2`, `bert` and `transformer` of the zoo; or `seq2seq_attention`
             and `seq2seq_luong`, whose one map is "decoder/cross_attention" with one head.
-        inputs: token ids as the model takes them, (B, T) or a dict by name; without padding.
+        inputs: token ids as the model takes them, (B, T) or a dict by name; without padding, also where the model has a fixed number
+            of steps.
 
     Returns:
         attention weights by "BLOCK/self_attention" and "BLOCK/cross_attention", float32 (B, heads, T, S); each row sums to 1.
 
     Raises:
-        CanonError: (a ValueError) for a model without such blocks, or ids with padding, to which no step looks.
+        CanonError: (a ValueError) for a model without such blocks, what is no ids (B, T), or ids with padding, to which no step looks.
 
     Example:
         >>> import numpy as np
@@ -43,14 +46,17 @@ def text_attention(model: keras.Model, inputs: Any) -> dict[str, np.ndarray]:
     """
     blocks = [layer for layer in model.layers if isinstance(layer, TransformerDecoderBlock | TransformerEncoderBlock)]
     if not blocks and translates(model):
+        inputs = _read_ids(model, inputs)
         _refuse_padding(model, inputs)
-        return alignment(model, inputs)
+        return _alignment(model, inputs)
     if not blocks:
         raise CanonError(f"Model {model.name!r} has no Transformer blocks, whose attention could be shown.")
+    inputs = _read_ids(model, inputs)
     _refuse_padding(model, inputs)
     # what Keras passes on beside the tensors, masks, is of no use without padding
     tensors = [block.input[:2] if isinstance(block.input, list | tuple) else [block.input] for block in blocks]
-    given = keras.Model(model.input, {str(number): pair for number, pair in enumerate(tensors)})(inputs, training=False)
+    # `call` rather than the model itself, which refuses other lengths than its own, as no layer does
+    given = keras.Model(model.input, {str(number): pair for number, pair in enumerate(tensors)}).call(inputs, training=False)
     found = {}
     for number, block in enumerate(blocks):
         hidden, *rest = given[str(number)]
@@ -75,9 +81,9 @@ def next_token_probabilities(model: keras.Model, inputs: Any) -> np.ndarray:
         inputs: as for `text_attention`.
 
     Raises:
-        CanonError: (a ValueError) for a model with other outputs.
+        CanonError: (a ValueError) for a model with other outputs, or what is no ids (B, T).
     """
-    outputs = model(inputs, training=False)
+    outputs = model.call(_read_ids(model, inputs), training=False)  # of any length
     if isinstance(outputs, Mapping) or len(outputs.shape) != 3:
         raise CanonError(f"Model {model.name!r} gives no logits of a next token.")
     return np.asarray(keras.ops.softmax(keras.ops.cast(outputs, "float32"), axis=-1))
@@ -140,6 +146,37 @@ def _label(set_ticks: Any, names: Sequence[str], rotation: int = 0) -> None:
 
 def _plain(name: str) -> str:
     return name.replace("$", r"\$")
+
+
+def _alignment(model: Model, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Return the maps of a recurrent translator; a source is filled up to a fixed number of steps, as where it translates."""
+    steps, length = model.input["source_ids"].shape[1], inputs["source_ids"].shape[1]
+    if steps is not None and length > steps:
+        raise CanonError(f"A source of {length} ids is more than {model.name!r} can read, {steps}: shorten it.")
+    maps = alignment(model, {**inputs, "source_ids": filled(inputs["source_ids"], steps)})
+    return {name: weights[..., :length] for name, weights in maps.items()}
+
+
+def _read_ids(model: keras.Model, inputs: Any) -> Any:
+    """Return the ids of a model of text as arrays (B, T), by name where it has several inputs; any other model's inputs as they are."""
+    wanted = {tensor.name: tensor for tensor in model.inputs}
+    if any(len(tensor.shape) != 2 or "int" not in str(tensor.dtype) for tensor in wanted.values()):
+        return inputs
+    given = inputs if isinstance(inputs, Mapping) else dict.fromkeys(list(wanted)[:1], inputs)
+    if not wanted.keys() <= given.keys():
+        raise CanonError(f"Model {model.name!r} reads {' and '.join(wanted)}: give a dict with ids (B, T) of each.")
+    read = {}
+    for name in wanted:
+        try:
+            read[name] = np.asarray(given[name])
+        except ValueError as error:  # lists of unequal lengths
+            raise CanonError(f"{name} must be one array of integer ids (B, T): explain texts of different lengths one by one.") from error
+        if read[name].ndim != 2 or not read[name].size or read[name].dtype.kind not in "iu":
+            raise CanonError(f"{name} must be integer ids (B, T), got {read[name].dtype} of shape {read[name].shape}.")
+        read[name] = read[name].astype("int32")
+    if isinstance(model.input, Mapping):
+        return read
+    return next(iter(read.values())) if len(read) == 1 else list(read.values())
 
 
 def _refuse_padding(model: keras.Model, inputs: Any) -> None:

@@ -6,7 +6,7 @@ static: the cache has room for prompt and new ids, and prompts are filled up to 
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, Literal
 
 import numpy as np
@@ -15,7 +15,7 @@ import tensorflow as tf
 from .beams import LENGTH_PENALTIES, beam_search
 from .errors import CanonError
 from .memory import free_graphs, use_huge_pages
-from .model import Model
+from .model import Model, check_ours
 from .prompts import Prompts, read_prompts
 from .recurrent.decoder import RecurrentDecoder
 from .registry import info
@@ -54,8 +54,15 @@ class Generation:
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
                 raise CanonError(f"{name} must be an integer of at least 1, got {value!r}.")
-        if self.temperature < 0.0:
+        for name in ("temperature", "top_p", "repetition_penalty"):
+            value = getattr(self, name)
+            optional = value is None and name == "top_p"
+            if not optional and (isinstance(value, bool) or not isinstance(value, Real)):
+                raise CanonError(f"{name} must be a number, got {value!r}.")
+        if not 0.0 <= self.temperature < float("inf"):
             raise CanonError(f"temperature must be at least 0, where 0 is greedy, got {self.temperature!r}.")
+        if not isinstance(self.stop_ids, tuple | list) or not all(_is_id(stop) for stop in self.stop_ids):
+            raise CanonError(f"stop_ids must be a tuple of ids, integers of at least 0, got {self.stop_ids!r}.")
         if not self.temperature and (self.top_k is not None or self.top_p is not None):
             raise CanonError("top_k and top_p narrow a draw, and temperature=0 takes the likeliest id: give a temperature above 0.")
         if self.length_penalty not in LENGTH_PENALTIES:
@@ -74,13 +81,20 @@ class Generator:
             that caches are written in place, else the step.
 
     Raises:
-        CanonError: for a model that writes no text.
+        CanonError: for a model that writes no text or is none of the zoo, or a stop id that is none of its tokens.
     """
 
     def __init__(self, model: Model, settings: Generation | None = None, *, jit_compile: bool = False):
+        check_ours(model)
         self.settings = settings or Generation()
         recurrent = info(model.record.variant).builder.startswith("recurrent.")
         self.decoder: Any = RecurrentDecoder(model) if recurrent else Decoder(model)
+        for stop in self.settings.stop_ids:
+            if stop >= self.decoder.vocabulary_size:
+                raise CanonError(
+                    f"The stop id {stop} is no token of {model.name!r}, which has {self.decoder.vocabulary_size}: take ids of the "
+                    "tokenizer that it was trained with."
+                )
         use_huge_pages(variable for weight in model.weights if isinstance(variable := weight.value, tf.Variable))
         self._run = tf.function(self._last_logits, jit_compile=jit_compile or None, autograph=False)
         self._go_on: Any = self._steps
@@ -96,13 +110,13 @@ class Generator:
         Args:
             prompts: lists of ids, of any lengths; for a model with an encoder a dict of `source_ids`, what it reads, and
                 `target_ids`, what the text begins with (a start token).
-            seed: an integer, or two; the same seed draws the same text.
+            seed: an integer of 32 bits, or two; the same seed draws the same text.
 
         Returns:
             the new ids of each row, without the prompt, with the stop id that ended it.
 
         Raises:
-            CanonError: for an empty prompt, an id that is none of the vocabulary, or more ids than the context has.
+            CanonError: for an empty prompt, an id that is none of the vocabulary, more ids than the context has, or a larger seed.
         """
         read = self._read(prompts)
         known = self._loop.experimental_get_tracing_count()
@@ -265,8 +279,14 @@ def generate(model: Model, prompts, settings: Generation | None = None, *, seed:
     return Generator(model, settings)(prompts, seed=seed)
 
 
+def _is_id(value: Any) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 0
+
+
 def _seed(seed: int | Sequence[int]) -> tf.Tensor:
     pair = (seed, 0) if isinstance(seed, Integral) else tuple(seed) if isinstance(seed, Iterable) else ()
     if len(pair) != 2 or not all(isinstance(part, Integral) for part in pair):
         raise CanonError(f"seed must be an integer or two integers, got {seed!r}.")
+    if not all(tf.int32.min <= int(part) <= tf.int32.max for part in pair):
+        raise CanonError(f"seed must fit in 32 bits, from {tf.int32.min} to {tf.int32.max}, got {seed!r}.")
     return tf.constant(pair, tf.int32)

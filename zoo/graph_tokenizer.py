@@ -127,10 +127,11 @@ def fits_graph(tokenizer: Tokenizer) -> bool:
 
 
 def _pieces(tokenizer: SubwordTokenizer, vocabulary: dict[str, int]) -> list[bytes]:
-    """Return what is written for each id: nothing for special tokens."""
+    """Return what is written for each id: nothing for special tokens, and, as the library does, a piece of other letters as it is."""
     letters, special = byte_of_letter(), set(tokenizer.special_tokens)
     written = [b""] * tokenizer.vocabulary_size
     for piece, token in vocabulary.items():
         if piece not in special:
-            written[token] = bytes(letters[letter] for letter in piece)
+            known = all(letter in letters for letter in piece)
+            written[token] = bytes(letters[letter] for letter in piece) if known else piece.encode("utf-8")
     return written

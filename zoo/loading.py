@@ -8,7 +8,7 @@ from .conversion import Conversion, plan
 from .errors import CanonError
 from .families import conversions
 from .load_report import LoadReport
-from .model import Model
+from .model import Model, check_ours
 from .placement import Placement
 from .registry import info
 from .sources import Source, read_source
@@ -46,6 +46,7 @@ def load_weights(model: Model, source, format: Format = "auto", strict: bool = T
     """
     if format not in FORMATS:
         raise CanonError(f"format must be one of {', '.join(FORMATS)}, got {format!r}.")
+    check_ours(model)
     read = read_source(source, model)
     if read.variant and read.variant != model.record.variant:
         raise CanonError(f"Weights of {read.variant!r} are not weights of {model.record.variant!r}: create that variant instead.")

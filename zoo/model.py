@@ -10,6 +10,7 @@ from typing import Any
 
 import h5py
 import keras
+import numpy as np
 
 from .. import layers as _layers  # registers our layers, so that a saved model loads in a fresh process
 from .errors import CanonError
@@ -67,12 +68,13 @@ class Model(keras.Model):
     def save_weights(self, filepath, overwrite: bool = True, max_shard_size: float | None = None) -> None:
         """Save the weights with the variant that they are of: as `keras.Model` does to `.weights.h5`, or to `.safetensors`.
 
-        A `.safetensors` file holds each array under the path of its variable, so that any program can read it.
+        A `.safetensors` file holds each array under the path of its variable, so that any program can read it; the small matrices of
+        LoRA are added to their kernels, as Keras does in the other files.
         """
         if str(filepath).endswith(".safetensors"):
             if not overwrite and Path(filepath).exists():
                 raise CanonError(f"There is a file {str(filepath)!r} already: name another, or give overwrite=True.")
-            write_safetensors(Path(filepath), self.weights, self.record.variant)
+            write_safetensors(Path(filepath), by_path(self), self.record.variant)
             return
         super().save_weights(filepath, overwrite=overwrite, max_shard_size=max_shard_size)
         if self._record is not None and str(filepath).endswith(".weights.h5") and Path(filepath).is_file():
@@ -92,6 +94,39 @@ class Model(keras.Model):
         if record is not None:
             model._record = read_fields(ModelRecord, record, f"the record of model {model.name!r}")
         return model
+
+
+def by_path(model: keras.Model, merged: bool = True) -> dict[str, np.ndarray]:
+    """Return the weights of a model by the path of the variable, without seeds of random layers.
+
+    Args:
+        model: any.
+        merged: True for the weights of the model without LoRA that answers the same, False for LoRA's matrices beside their kernels.
+    """
+    values: dict[str, Any] = {weight.path: weight for weight in model.weights if "seed_generator" not in weight.path}
+    for layer in lora_layers(model) if merged else ():
+        # Dense and convolutions have a kernel, Embedding a table; the property adds the change to the variable of that name
+        own = "kernel" if hasattr(layer, "_kernel") else "embeddings"
+        values[getattr(layer, f"_{own}").path] = getattr(layer, own)
+        for part in "ab":
+            del values[getattr(layer, f"lora_{own}_{part}").path]
+    return {path: np.asarray(value) for path, value in values.items()}
+
+
+def lora_layers(model: keras.Model) -> list[keras.layers.Layer]:
+    """Return the layers to which LoRA's matrices were added."""
+    return [layer for layer in model._flatten_layers() if getattr(layer, "lora_enabled", False)]
+
+
+def check_ours(model: Any) -> None:
+    """Raise unless a model is one of the zoo, whose record says what it is.
+
+    Raises:
+        CanonError: for any other model.
+    """
+    if not isinstance(model, Model):
+        name = repr(model.name) if isinstance(model, keras.Model) else type(model).__name__
+        raise CanonError(f"{name} is no model of the zoo, whose record would say what it is: build it with zoo.create.")
 
 
 def load_model(path: str | Path) -> Model:

@@ -74,7 +74,7 @@ class Placement:
                 self._move(move, conversion)
         self._put_cells([move for move in moves if move.rule.how in CELLS])
         for name, path in self.tied:
-            self._compare(name, path)
+            self._put_tied(name, path, None if conversion.format == "keras_applications" else "torch")
         for name, path in self.biases:
             if path in self.values and self.values[path].shape == self.arrays[name].shape:
                 self.values[path] = self.values[path] - self.arrays[name]
@@ -127,8 +127,11 @@ class Placement:
         for path, piece in zip(move.targets, pieces, strict=True):
             self._put(move.name, path, piece, None if keep else "torch")
 
-    def _compare(self, name: str, path: str) -> None:
-        """Note an array that is stored a second time: the model has one variable for both uses."""
+    def _put_tied(self, name: str, path: str, layout: str | None) -> None:
+        """Note an array that may be stored twice: the model has one variable for both uses, and a file may have kept either name."""
+        if path not in self.values and all(path != skipped for skipped, *_ in self.skipped):
+            self._put(name, path, self.arrays[name], layout)
+            return
         if path in self.values and not np.array_equal(self.values[path], self.arrays[name]):
             raise CanonError(
                 f"{name} differs from the array for {path}, and {self.model.name!r} has one matrix for both: they must be equal."

@@ -87,7 +87,10 @@ def _rows(name: str, prompts: Any, decoder: Decoder | RecurrentDecoder, tokens: 
         raise CanonError(f"{name} must be a list of lists of ids with at least one row, got {prompts!r}.")
     rows = []
     for number, prompt in enumerate(prompts):
-        row = np.asarray(prompt)
+        try:
+            row = np.asarray(prompt)
+        except ValueError as error:  # lists of unequal lengths
+            raise CanonError(f"{name} {number} must be one list of ids, got {prompt!r}: give each text a row of its own.") from error
         if row.ndim != 1 or not row.size:
             raise CanonError(f"{name} {number} has no ids: give at least one, such as the token that begins a text.")
         if row.dtype.kind not in "iu":

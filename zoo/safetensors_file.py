@@ -1,8 +1,7 @@
 """The `.safetensors` files of this project: arrays by the path of the variable, and the variant that they are of."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
@@ -13,15 +12,14 @@ from .errors import CanonError
 _VARIANT = "keras_canon_variant"
 
 
-def write_safetensors(path: Path, weights: Iterable[Any], variant: str) -> None:
-    """Write weights without the seeds of random layers; equal weights give equal bytes.
+def write_safetensors(path: Path, arrays: Mapping[str, np.ndarray], variant: str) -> None:
+    """Write arrays by name; equal ones give equal bytes.
 
     Raises:
         CanonError: when the file cannot be written.
     """
-    arrays = {weight.path: np.ascontiguousarray(weight.value) for weight in weights if "seed_generator" not in weight.path}
     try:
-        save_file(arrays, path, metadata={_VARIANT: variant})
+        save_file({name: np.ascontiguousarray(array) for name, array in arrays.items()}, path, metadata={_VARIANT: variant})
     except (SafetensorError, OSError) as error:
         raise CanonError(f"The weights could not be written to {str(path)!r} ({error}).") from error
 

@@ -10,10 +10,12 @@ import numpy as np
 
 from .applications import read_application_file
 from .errors import CanonError
-from .model import VARIANT_ATTRIBUTE, Model, load_model
+from .model import VARIANT_ATTRIBUTE, Model, by_path, load_model, lora_layers
 from .records import ModelRecord
 from .safetensors_file import read_safetensors
 
+# what wrappers put before every name: torch.nn.DataParallel and torch.compile
+_WRAPPERS = ("module.", "_orig_mod.")
 PICKLES = {".pt", ".pth", ".bin", ".pkl", ".ckpt"}
 
 
@@ -49,9 +51,9 @@ def read_source(source, model: Model) -> Source:
         CanonError: for a missing, damaged, foreign or pickled file.
     """
     if isinstance(source, keras.Model):
-        return _read_model(source, f"model {source.name!r}")
+        return _read_model(source, f"model {source.name!r}", model)
     if isinstance(source, Mapping):
-        return Source({name: _array(name, value) for name, value in source.items()}, "", "a mapping of arrays")
+        return Source(_bare({name: _array(name, value) for name, value in source.items()}), "", "a mapping of arrays")
     path = Path(source)
     if not path.is_file():
         raise CanonError(f"There is no weight file {str(path)!r}: give the path of a .safetensors, .keras, .weights.h5 or .h5 file.")
@@ -59,9 +61,10 @@ def read_source(source, model: Model) -> Source:
         raise CanonError(f"{str(path)!r} is a pickle, which can run code when opened: convert it to .safetensors and load that.")
     if path.suffix == ".safetensors":
         arrays, variant = read_safetensors(path)
-        return Source(dict(arrays), "canon" if variant else "", str(path), variant)
+        arrays = {name: _array(name, array) for name, array in arrays.items()}
+        return Source(arrays if variant else _bare(arrays), "canon" if variant else "", str(path), variant)
     if path.suffix == ".keras":
-        return _read_model(load_model(path), str(path))
+        return _read_model(load_model(path), str(path), model)
     if path.name.endswith(".weights.h5"):
         return _read_weights_file(path, model)
     if path.suffix == ".h5":
@@ -69,16 +72,12 @@ def read_source(source, model: Model) -> Source:
     raise CanonError(f"{str(path)!r} is no weight file that can be read: give a .safetensors, .keras, .weights.h5 or .h5 file.")
 
 
-def by_path(model: keras.Model) -> dict[str, np.ndarray]:
-    """Return the weights of a model by the path of the variable, without seeds of random layers."""
-    return {weight.path: np.asarray(weight) for weight in model.weights if "seed_generator" not in weight.path}
-
-
-def _read_model(source: keras.Model, origin: str) -> Source:
+def _read_model(source: keras.Model, origin: str, model: Model) -> Source:
+    arrays = by_path(source, merged=not lora_layers(model))  # from LoRA to LoRA everything goes as it is
     record = getattr(source, "_record", None)
     if record is not None:
-        return Source(by_path(source), "canon", origin, record.variant, record)
-    return Source(by_path(source), "keras_applications", origin)
+        return Source(arrays, "canon", origin, record.variant, record)
+    return Source(arrays, "keras_applications", origin)
 
 
 def _array(name: str, value) -> np.ndarray:
@@ -87,9 +86,19 @@ def _array(name: str, value) -> np.ndarray:
         if str(value.dtype) == "torch.bfloat16":
             value = value.float()
     array = np.asarray(value)
+    if array.dtype.name.startswith(("bfloat", "float8")):  # of ml_dtypes, which NumPy takes for raw bytes
+        return array.astype("float32")
     if array.dtype.kind not in "fiub":
-        raise CanonError(f"The weight {name!r} is no array of numbers, but {type(value).__name__}.")
+        raise CanonError(f"The weight {name!r} is no array of numbers, but {type(value).__name__} of {array.dtype}.")
     return array
+
+
+def _bare(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Return arrays without what a wrapper of torch put before all their names."""
+    for prefix in _WRAPPERS:
+        if arrays and all(isinstance(name, str) and name.startswith(prefix) for name in arrays):
+            return _bare({name.removeprefix(prefix): array for name, array in arrays.items()})
+    return arrays
 
 
 def _read_weights_file(path: Path, model: Model) -> Source:

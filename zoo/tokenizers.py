@@ -117,7 +117,10 @@ class Tokenizer(ABC):
         """Return the text of ids that were checked."""
 
     def _checked(self, ids: Iterable[int]) -> list[int]:
-        row = np.asarray(list(ids))
+        try:
+            row = np.asarray(list(ids))
+        except (TypeError, ValueError) as error:  # no list, or lists of unequal lengths
+            raise CanonError(f"ids must be a list of integers of one text, got {ids!r}.") from error
         if row.size and (row.ndim != 1 or row.dtype.kind not in "iu"):
             raise CanonError(f"ids must be integers of one text, got {row.dtype} of shape {row.shape}.")
         wrong = row[(row < 0) | (row >= self.vocabulary_size)]

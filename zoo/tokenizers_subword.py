@@ -179,15 +179,21 @@ def subword_from_json(content: Mapping[str, Any], where: str) -> SubwordTokenize
         CanonError: when it is damaged, or of a kind that is not read here.
     """
     try:
-        model, added = content["model"], content["added_tokens"]
-        vocabulary, kind = dict(model["vocab"]), model.get("type", "BPE" if "merges" in model else None)
-        special = [token["content"] for token in added if token["special"]]
-        plain = [token["content"] for token in added if not token["special"]]
-        # old files write a pair as one string
-        merges: Any = [tuple(pair.split(" ")) if isinstance(pair, str) else tuple(pair) for pair in model.get("merges", ())]
-        normalizer = dict(content.get("normalizer") or {})
+        return _subword_of(content, where)
+    except CanonError:
+        raise
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise CanonError(f"{where} is damaged: it is not the file of a tokenizer ({type(error).__name__}: {error}).") from error
+
+
+def _subword_of(content: Mapping[str, Any], where: str) -> SubwordTokenizer:
+    model, added = content["model"], content["added_tokens"]
+    vocabulary, kind = dict(model["vocab"]), model.get("type", "BPE" if "merges" in model else None)
+    special = [token["content"] for token in added if token["special"]]
+    plain = [token["content"] for token in added if not token["special"]]
+    # old files write a pair as one string
+    merges: Any = [tuple(pair.split(" ")) if isinstance(pair, str) else tuple(pair) for pair in model.get("merges", ())]
+    normalizer = dict(content.get("normalizer") or {})
     if plain:
         raise CanonError(
             f"{where} has added tokens that are not special, such as {plain[0]!r}, which are not read here: add them as special."
@@ -242,9 +248,9 @@ def _set_wordpiece(engine: Any, lowercase: bool) -> None:
 
 def _check_vocabulary(vocabulary: Mapping[str, int]) -> None:
     """Refuse ids that are not 0 and up, each once: the rows of an embedding table."""
-    ids = set(vocabulary.values())
-    if not all(isinstance(token, int) and not isinstance(token, bool) for token in ids):
+    if not all(isinstance(token, int) and not isinstance(token, bool) for token in vocabulary.values()):
         raise CanonError("The ids of a vocabulary must be integers.")
+    ids = set(vocabulary.values())
     missing = next((token for token in range(len(vocabulary)) if token not in ids), None)
     if missing is not None or not vocabulary:
         raise CanonError(f"The vocabulary has {len(vocabulary)} pieces, and none of them has the id {missing or 0}.")
@@ -256,8 +262,9 @@ def _check_byte_pairs(vocabulary: Mapping[str, int], merges: Sequence[tuple[str,
     if absent:
         raise CanonError(f"The vocabulary lacks {len(absent)} of the 256 bytes, such as {min(absent)!r}: their text would be lost.")
     for number, pair in enumerate(merges, start=1):
-        if len(pair) != 2 or not all(piece in vocabulary for piece in (*pair, "".join(pair))):
-            raise CanonError(f"Merge {number}, {' '.join(pair)!r}, does not join two pieces of the vocabulary to a third.")
+        pieces = list(map(str, pair))  # a file may hold anything
+        if len(pieces) != 2 or not all(piece in vocabulary for piece in (*pieces, "".join(pieces))):
+            raise CanonError(f"Merge {number}, {' '.join(pieces)!r}, does not join two pieces of the vocabulary to a third.")
 
 
 def _special_ids(vocabulary: Mapping[str, int], names: Iterable[str]) -> dict[str, int]:

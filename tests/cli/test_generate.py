@@ -2,6 +2,7 @@
 
 import json
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -105,3 +106,29 @@ def test_the_files_of_gpt2_are_a_tokenizer(tmp_path):
     (tmp_path / "vocab.json").write_text(json.dumps(model["vocab"]), encoding="utf-8")
     (tmp_path / "merges.txt").write_text("\n".join(" ".join(pair) for pair in model["merges"]), encoding="utf-8")
     assert load_words(tmp_path, "gpt2").encode("the fox") == trained.encode("the fox")
+
+
+def test_a_run_with_two_alphabets_reads_the_one_and_writes_the_other(tmp_path):
+    special = ["<pad>", "<unk>", "<start>", "<end>"]
+    source, target = (zoo.CharacterTokenizer(characters, special) for characters in ("abcd", "xyz"))
+    sizes = {"source_vocabulary_size": 8, "target_vocabulary_size": 7}
+    model = zoo.create("seq2seq_attention", overrides=sizes)
+    model.save(tmp_path / "model.keras")
+    (tmp_path / "vocabulary.json").write_text(json.dumps({"source": special + list("abcd"), "target": special + list("xyz")}))
+    prompts = {"source_ids": [source.encode("dab", end="<end>")], "target_ids": [[2]]}
+    (row,) = zoo.generate(model, prompts, Generation(max_new_tokens=5, stop_ids=(3,)))
+    assert generate(tmp_path, "--prompt", "dab", "--max-new-tokens", 5) == f"{target.decode(row)}\n"
+    with pytest.raises(zoo.CanonError, match="A text to translate is empty: write at least one character"):
+        generate(tmp_path, "--prompt", "")
+
+
+def test_a_model_of_elsewhere_and_a_seed_that_is_too_large(run, tmp_path):
+    keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)], name="foreign").save(tmp_path / "foreign.keras")
+    TOKENIZER.save(tmp_path)
+    with pytest.raises(zoo.CanonError, match="'foreign' is no model of the zoo"):
+        generate(tmp_path / "foreign.keras", "--prompt", "a")
+    found = CliRunner().invoke(app, ["explain", str(tmp_path / "foreign.keras"), "--text", "a", "--out", str(tmp_path / "a.png")])
+    assert "'foreign' is no model of the zoo" in str(found.exception)
+    for seed in (2**31, 2**63):
+        with pytest.raises(zoo.CanonError, match="seed must fit in 32 bits"):
+            generate(run, "--prompt", "a", "--max-new-tokens", 2, "--temperature", 1, "--seed", seed)

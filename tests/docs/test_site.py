@@ -137,7 +137,7 @@ def test_weights_tell_their_network_and_their_command(made):
             if record.training is not None:
                 text = re.sub(r" \\\n +", " ", made[f"models/{row.family}.md"])
                 assert f"```sh\n{record.training.command}\n```" in text
-    assert "`28 x 28 x 1`, `patch_size = 7`, `depth = 6`" in made["models/vit.md"]
+    assert "`28 x 28 x 1`, `patch_size = 4`, `depth = 4`" in made["models/vit.md"]
     assert "`width_multiplier = 0.35`" in made["models/mobilenet_v2.md"]
 
 

@@ -20,6 +20,7 @@ from keras_canon.layers import ctc_greedy_decode
 from keras_canon.serving import Text
 from keras_canon.serving.streaming import Stream
 from keras_canon.serving.text_signatures import _Writer, _written_lengths
+from keras_canon.serving.warmup import WARMUP
 from keras_canon.zoo import ByteTokenizer, CanonError, CharacterTokenizer, Generation, Generator
 from keras_canon.zoo.records import Preprocessing
 
@@ -299,3 +300,25 @@ def test_more_new_tokens_than_the_translator_has_places_for_are_refused():
     with pytest.raises(CanonError, match="A start token and 9 new ones are more than the context of 'transformer_tiny_learned', 6"):
         _Writer(model, Text(tokenizer, Generation(max_new_tokens=9)))
     _Writer(model, Text(tokenizer, Generation(max_new_tokens=5)))
+
+
+def test_more_new_tokens_than_the_context_are_refused(gpt2, tmp_path):
+    for new in (32, 64):
+        with pytest.raises(CanonError, match=f"A prompt of one token and {new} new ones are more than the context of 'gpt2_tiny', 32"):
+            serving.export(gpt2, tmp_path / "model", text=Text(ByteTokenizer(), Generation(max_new_tokens=new)))
+    assert not list(tmp_path.iterdir())
+    _Writer(gpt2, Text(ByteTokenizer(), Generation(max_new_tokens=31)))
+
+
+def test_without_settings_the_context_has_room_for_a_prompt(gpt2, tmp_path):
+    gpt2.save(tmp_path / "model.keras")
+    ByteTokenizer().save(tmp_path)
+    settings = Generation(max_new_tokens=16, stop_ids=(2,))
+    expected = ByteTokenizer().decode(zoo.generate(gpt2, [ByteTokenizer().encode("x" * 16)], settings)[0])
+    bundle = serving.export(tmp_path, tmp_path / "out")
+    assert texts(serving.load(tmp_path / "out").predict(["x" * 16], "generate")) == [expected]
+    # both the ids and the text, which was tried
+    assert sum(1 for _ in tf.data.TFRecordDataset(str(bundle.path / WARMUP))) == 2
+    translator = small("transformer_tiny_learned", depth=(1, 1), model_dim=16, num_heads=2, positions=6)
+    assert _Writer(translator, Text(ByteTokenizer())).settings.max_new_tokens == 5
+    assert _Writer(small("char_rnn_lstm", embedding_dim=4, units=(4,)), Text(ByteTokenizer())).settings.max_new_tokens == 64

@@ -4,7 +4,7 @@ import keras
 import pytest
 import tensorflow as tf
 
-from keras_canon import serving
+from keras_canon import serving, zoo
 from keras_canon.serving.warmup import WARMUP
 
 
@@ -31,3 +31,15 @@ def test_a_guessed_length_that_the_network_does_not_take_is_left_out(period, rec
     model = keras.Model(signal, keras.layers.GlobalAveragePooling1D(data_format="channels_last")(folded), name="periods")
     path = serving.export(model, tmp_path / "periods").path / WARMUP
     assert sum(1 for _ in tf.data.TFRecordDataset(str(path))) == records
+
+
+@pytest.mark.parametrize(("length", "records"), [(2, 0), (3, 1)])
+def test_a_text_that_is_too_long_for_the_network_is_left_out(length, records, tmp_path):
+    model = zoo.create(
+        "bert_tiny_classifier",
+        num_classes=3,
+        overrides={"vocabulary_size": 259, "depth": 1, "model_dim": 16, "num_heads": 2, "max_length": length},
+    )
+    text = serving.Text(zoo.ByteTokenizer(), start="<start>", end="<end>")  # three tokens for one letter
+    path = serving.export(model, tmp_path / "classifier", text=text).path / WARMUP
+    assert sum(b"\x05bytes" in record.numpy() for record in tf.data.TFRecordDataset(str(path))) == records

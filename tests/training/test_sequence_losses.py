@@ -41,6 +41,23 @@ def test_more_padding_changes_nothing(smoothing):
     np.testing.assert_allclose(token_accuracy(labels, logits), token_accuracy(LABELS, LOGITS), atol=1e-6)
 
 
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_class_0_counts_where_padding_is_below_it(smoothing):
+    loss, shifted = SequenceCrossEntropy(smoothing, ignored_label=-1, reduction="none"), LABELS - 1
+    logits = np.concatenate([LOGITS[..., 1:], LOGITS[..., :1]], axis=-1)  # the classes in the places of their new numbers
+    np.testing.assert_allclose(loss(shifted, logits), expected(smoothing), rtol=1e-5)
+    again = keras.losses.deserialize(keras.losses.serialize(loss))
+    np.testing.assert_allclose(again(shifted, logits), expected(smoothing), rtol=1e-5)
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_labels_below_0_never_count(smoothing):
+    loss = SequenceCrossEntropy(smoothing, reduction="none")
+    below = np.where(LABELS == 0, [[-1], [-7], [0]], LABELS)
+    np.testing.assert_allclose(loss(below, LOGITS), expected(smoothing), rtol=1e-5)
+    np.testing.assert_array_equal(token_accuracy(below, LOGITS), token_accuracy(LABELS, LOGITS))
+
+
 def test_a_mask_of_keras_changes_nothing():
     ids = keras.Input((None,), dtype="int32")
     x = keras.layers.Embedding(4, 3, mask_zero=True)(ids)

@@ -1,5 +1,6 @@
 """A run on sequences that starts from trained weights: what is loaded, what is new, and what is refused."""
 
+import dataclasses
 import json
 import shutil
 
@@ -9,6 +10,8 @@ from checks.small_bible import small_bible
 
 from keras_canon import training, zoo
 from keras_canon.training.data import load_sequences
+from keras_canon.training.data.sequences import Ragged, SequenceDataset, SequenceSplit
+from keras_canon.training.data.vocabulary import SPECIALS
 from keras_canon.training.recipe import load_recipe
 from keras_canon.training.sequence_building import sequence_model
 from keras_canon.training.sequence_transfer import load_encoder
@@ -136,6 +139,38 @@ def test_bad_weights_are_refused_in_one_sentence(pretrained, tmp_path):
     deep = on_books(folder_of(shallow, tmp_path / "shallow", pretrained), **{"model.overrides": {**SMALL, "depth": 2}})
     with pytest.raises(CanonError, match=r"encoder_block2/.* is missing"):
         training.run(deep, tmp_path / "run", verbose=False)
+
+
+@pytest.mark.parametrize("file", ["model.keras", "weights.weights.h5"])
+def test_a_file_of_a_run_with_another_vocabulary_is_refused(file, pretrained, tmp_path):
+    folder = folder_of(pretrained.model, tmp_path / "other", pretrained, ("and", "so"))
+    pretrained.model.save_weights(folder / "weights.weights.h5")
+    with pytest.raises(CanonError, match=rf"{file}' was trained with another vocabulary than that of 'books"):
+        training.run(on_books(folder / file), tmp_path / "run", verbose=False)
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("form", ["", "model.keras"])
+def test_an_alphabet_of_other_characters_is_refused(form, tmp_path):
+    names = (*SPECIALS, *"abcdef")
+    model = zoo.create("gpt2_tiny", overrides={**SMALL, "vocabulary_size": len(names)})
+    model.save(tmp_path / "model.keras")
+    zoo.CharacterTokenizer("abcdef").save(tmp_path)
+    rows = Ragged.of([[4, 5, 6]])
+    split = SequenceSplit("train", {"token_ids": rows}, rows, rows.lengths)
+    data = SequenceDataset("letters", "tokens", names, (None,), split, split, split, {}, characters=True)
+    section = TransferSection(weights=str(tmp_path / form))
+    assert load_encoder(model, section, data).loaded
+    with pytest.raises(CanonError, match="was trained with another vocabulary than that of 'letters'"):
+        load_encoder(model, section, dataclasses.replace(data, class_names=(*SPECIALS, *"uvwxyz")))
+
+
+def test_a_file_that_lies_anywhere_else_has_no_vocabulary(pretrained, tmp_path, monkeypatch):
+    """A name that is no file has nothing beside it, whatever folder a program runs in."""
+    folder_of(pretrained.model, tmp_path / "other", pretrained, ("and", "so"))
+    monkeypatch.chdir(tmp_path / "other")
+    with pytest.raises(CanonError, match="There are no weights"):
+        training.run(on_books("missing"), tmp_path / "run", verbose=False)
 
 
 def test_keys_that_pictures_alone_have_are_refused(pretrained, tmp_path):

@@ -97,6 +97,19 @@ def test_the_command_draws_a_text(tmp_path, name):
     assert ("translation" in result.output) == name.startswith("transformer")
 
 
+def test_a_translator_with_a_short_table_writes_what_it_has_room_for(tmp_path):
+    keras.utils.set_random_seed(4)
+    zoo.create("transformer_tiny_learned", overrides={**SIZES, "depth": (1, 1), "feedforward_dim": 32, "positions": 12}).save(
+        tmp_path / "model.keras"
+    )
+    WORDS.save(tmp_path)
+    app = typer.Typer()
+    app.command()(explain)
+    result = CliRunner().invoke(app, [str(tmp_path), "--text", "bad $ cab", "--out", str(tmp_path / "text.png")])
+    assert result.exit_code == 0, (result.output, result.exception)
+    assert "translation" in result.output
+
+
 def test_the_command_wants_an_image_or_a_text(tmp_path):
     app = typer.Typer()
     app.command()(explain)
@@ -104,3 +117,43 @@ def test_the_command_wants_an_image_or_a_text(tmp_path):
         result = CliRunner().invoke(app, [str(tmp_path), *options])
         assert isinstance(result.exception, CanonError)
         assert str(result.exception) == "Give an image file, or a text with --text."
+
+
+FIXED = ["gpt2_tiny", "transformer_tiny", "bert_tiny"]
+
+
+@pytest.mark.parametrize("name", [*FIXED, "seq2seq_attention"])
+def test_a_model_with_fixed_steps_takes_a_shorter_text(name):
+    sizes = {"source_vocabulary_size": 20, "target_vocabulary_size": 20} if name.startswith("seq") else {**SIZES, **SMALL[name]}
+    keras.utils.set_random_seed(4)
+    fixed, free = (zoo.create(name, input_shape=shape, overrides=sizes) for shape in ((8,), (None,)))
+    free.set_weights(fixed.get_weights())
+    inputs = inputs_of("transformer" if name.startswith("seq") else name)
+    expected, found = zoo.text_attention(free, inputs), zoo.text_attention(fixed, inputs)
+    assert list(found) == list(expected)
+    for key, weights in found.items():
+        np.testing.assert_allclose(weights, expected[key], rtol=0, atol=1e-6)
+    if name != "bert_tiny":
+        steps = [zoo.next_token_probabilities(model, inputs) for model in (fixed, free)]
+        np.testing.assert_allclose(steps[0], steps[1], rtol=0, atol=1e-6)
+    if name.startswith("seq"):
+        with pytest.raises(CanonError, match="A source of 9 ids is more than 'seq2seq_attention' can read, 8: shorten it"):
+            zoo.text_attention(fixed, {**inputs, "source_ids": [[5] * 9]})
+
+
+def test_ids_may_be_lists_and_nothing_else():
+    model = small("gpt2_tiny")
+    expected = zoo.text_attention(model, np.array([[5, 6]], "int32"))
+    for key, weights in zoo.text_attention(model, [[5, 6]]).items():
+        np.testing.assert_array_equal(weights, expected[key])
+    np.testing.assert_array_equal(zoo.next_token_probabilities(model, [[5, 6]]), zoo.next_token_probabilities(model, np.array([[5, 6]])))
+    for wrong, message in (
+        ([5, 6], "token_ids must be integer ids (B, T), got int64 of shape (2,)."),
+        ([[5.0]], "token_ids must be integer ids (B, T), got float64 of shape (1, 1)."),
+        ([[5, 6], [5]], "token_ids must be one array of integer ids (B, T): explain texts of different lengths one by one."),
+    ):
+        with pytest.raises(CanonError) as caught:
+            zoo.text_attention(model, wrong)
+        assert str(caught.value) == message
+    with pytest.raises(CanonError, match="reads source_ids and target_ids: give a dict with ids"):
+        zoo.text_attention(small("transformer_tiny"), [[5, 6]])

@@ -1,5 +1,6 @@
 """Generation from small models of every family that writes text, against a loop over the whole model."""
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -116,6 +117,12 @@ def test_draws_follow_the_seed(models):
     for wrong in (1.5, (1, 2, 3), "seed", (1, "2")):
         with pytest.raises(zoo.CanonError, match="seed must be an integer or two integers, got"):
             generator(PROMPTS, seed=wrong)
+    assert generator(PROMPTS, seed=-(2**31))
+    for large in (2**31, -(2**31) - 1, 2**63, (1, 2**32)):
+        with pytest.raises(zoo.CanonError, match="seed must fit in 32 bits, from -2147483648 to 2147483647, got"):
+            generator(PROMPTS, seed=large)
+        with pytest.raises(zoo.CanonError, match="seed must fit in 32 bits"):
+            generator.stream(PROMPTS, seed=large)
 
 
 def test_a_narrow_draw_is_greedy(models):
@@ -170,6 +177,7 @@ def test_traced_and_exported_gives_the_same_ids(models, tmp_path):
         ([[1.5]], r"prompt 0 must hold integer ids, got float64"),
         ([[1], [31]], r"prompt 1 has the id 31, and 'gpt2_tiny' has 31 tokens"),
         ([[-1]], r"prompt 0 has the id -1"),
+        ([[[1], [1, 2]]], r"prompt 0 must be one list of ids, got \[\[1\], \[1, 2\]\]: give each text a row of its own"),
         ([[1] * 45], r"A prompt of 45 ids and 4 new ones are more than the context of 'gpt2_tiny', 48"),
     ],
 )
@@ -228,6 +236,13 @@ def test_bad_sources(models):
         ({"temperature": -1.0}, r"temperature must be at least 0, where 0 is greedy, got -1.0"),
         ({"top_k": 3}, r"give a temperature above 0"),
         ({"beam_width": 2, "temperature": 1.0}, r"A beam search takes no temperature"),
+        ({"temperature": "1"}, r"temperature must be a number, got '1'"),
+        ({"temperature": float("nan")}, r"temperature must be at least 0, where 0 is greedy, got nan"),
+        ({"temperature": 1.0, "top_p": "x"}, r"top_p must be a number, got 'x'"),
+        ({"repetition_penalty": None}, r"repetition_penalty must be a number, got None"),
+        ({"stop_ids": 3}, r"stop_ids must be a tuple of ids, integers of at least 0, got 3"),
+        ({"stop_ids": (-1,)}, r"stop_ids must be a tuple of ids, integers of at least 0, got \(-1,\)"),
+        ({"stop_ids": ("<end>",)}, r"stop_ids must be a tuple of ids"),
         ({"length_penalty": "x"}, r"length_penalty must be one of 'none', 'length', 'gnmt', got 'x'"),
     ],
 )
@@ -241,3 +256,18 @@ def test_models_that_write_no_text_and_streams_that_cannot_be(models):
         Generator(zoo.create("lenet5"))
     with pytest.raises(zoo.CanonError, match="cannot stream"):
         Generator(models["gpt2_tiny"], Generation(beam_width=2)).stream(PROMPTS)
+
+
+@pytest.mark.parametrize("width", [1, 2])
+def test_a_stop_id_that_is_no_token_is_refused(width, models):
+    with pytest.raises(zoo.CanonError, match="The stop id 40 is no token of 'gpt2_tiny', which has 31"):
+        Generator(models["gpt2_tiny"], Generation(stop_ids=(40,), beam_width=width))
+    Generator(models["gpt2_tiny"], Generation(stop_ids=(np.int64(30),), beam_width=width))
+
+
+def test_a_model_of_elsewhere_is_refused():
+    model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)], name="foreign")
+    with pytest.raises(zoo.CanonError, match="'foreign' is no model of the zoo, whose record would say what it is"):
+        zoo.generate(model, [[1]])
+    with pytest.raises(zoo.CanonError, match="'foreign' is no model of the zoo"):
+        zoo.load_weights(model, {"dense/kernel": np.zeros((3, 2), "float32")})

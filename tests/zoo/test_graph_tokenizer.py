@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from keras_canon import zoo
 from keras_canon.zoo.generation import Generation, Generator
+from keras_canon.zoo.graph_byte_pairs import byte_letters
 
 TEXTS = ["a", " ", "the", "é", "e\u0301", "🙂", "👩‍👩‍👧", "\n", "\u0000", "<end>", "漢字", "\ufffd", "\U0010ffff"]
 PIECES = [piece.encode() for piece in TEXTS]
@@ -193,3 +194,12 @@ def test_a_saved_model_writes_the_text_that_python_writes(tmp_path):
     found = saved(texts=tf.constant(texts), seed=tf.constant([5, 0]))["output_0"].numpy()
     rows = writer.generator([tokenizer.encode(text, start="<start>") for text in texts], seed=5)
     assert [text.decode() for text in found] == [tokenizer.decode(row) for row in rows]
+
+
+def test_pieces_outside_the_letters_of_bytes_are_written_as_they_are():
+    vocabulary = {letter: token for token, letter in enumerate(byte_letters())} | {"a b": 256, "日": 257, "a\u0120日": 258, "<end>": 259}
+    tokenizer = zoo.SubwordTokenizer(vocabulary, [], ["<end>"])
+    rows = [[256, 257, 258, 259], [257, 65, 66, 67]]
+    found = zoo.GraphTokenizer(tokenizer).decode(rows).numpy()
+    assert [text.decode() for text in found] == [tokenizer.decode(row) for row in rows]
+    assert found[0].decode() == "a b日a\u0120日"

@@ -178,6 +178,7 @@ def test_foreign_weights_file_of_keras_is_named(files):
         ({"a": np.zeros(3)}, {}, r"names of the weights \(a, \.\.\.\) are those of no format known for 'lenet5_modern'"),
         ({}, {"format": "canon"}, "is missing"),
         ({"c1/kernel": "text"}, {}, "'c1/kernel' is no array of numbers, but str"),
+        ({"c1/kernel": np.array(["x"])}, {}, "'c1/kernel' is no array of numbers, but ndarray of <U1"),
         ({"c1/kernel": np.zeros(3)}, {"format": "onnx"}, "format must be one of auto, canon"),
         ({"c1/kernel": np.zeros(3)}, {"format": "torchvision"}, "cannot take weights in the format 'torchvision'"),
     ],

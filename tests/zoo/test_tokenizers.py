@@ -368,3 +368,38 @@ def test_added_tokens_that_are_not_special_are_refused(kind, tokenizers, tmp_pat
     path.write_text(json.dumps(content), encoding="utf-8")
     with pytest.raises(zoo.CanonError, match="added tokens that are not special, such as '<extra>'"):
         zoo.load_tokenizer(tmp_path)
+
+
+JUNK = [None, 5, "x", [], {}, ["a", 5], [["a"]]]
+
+
+@pytest.mark.parametrize("kind", ["bpe", "wordpiece"])
+def test_any_damage_of_a_file_is_one_sentence(kind, tokenizers, tmp_path):
+    content = json.dumps(tokenizers[kind].to_json())
+    places = [(part,) for part in json.loads(content)]
+    places += [(part, key) for part in ("model", "pre_tokenizer", "normalizer") for key in json.loads(content)[part] or ()]
+    places += [("added_tokens", 0), *(("added_tokens", 0, key) for key in ("id", "content", "special"))]
+    places += [("model", "merges", 0)] if kind == "bpe" else []
+    refused = []
+    for *outer, last in places:
+        for junk in [*JUNK, "missing"]:
+            damaged = json.loads(content)
+            node = damaged
+            for key in outer:
+                node = node[key]
+            node[last] = junk
+            if junk == "missing":
+                del node[last]
+            (tmp_path / "tokenizer.json").write_text(json.dumps(damaged), encoding="utf-8")
+            try:  # some are no damage, such as another version
+                zoo.load_tokenizer(tmp_path)
+            except zoo.CanonError as error:
+                refused.append(str(error))
+    assert len(refused) > len(places)
+    assert not any("\n" in message for message in refused)
+
+
+def test_ids_that_are_no_list_are_one_sentence():
+    for wrong in ([[1], [1, 2]], 5):
+        with pytest.raises(zoo.CanonError, match="ids must be a list of integers of one text, got"):
+            zoo.ByteTokenizer().decode(wrong)

@@ -28,7 +28,7 @@ def gettext_source(pair: str, folders: Sequence[Path] = FOLDERS) -> SequenceSour
     language = pair.removeprefix("en-")
     if not pair.startswith("en-") or not re.fullmatch(r"[a-z]{2,3}(_[A-Z]{2})?(@[a-z]+)?", language):
         raise CanonError(f"gettext takes English and one other language, as in gettext:en-fr, got {pair!r}.")
-    files = [path for folder in folders for path in sorted((folder / language / "LC_MESSAGES").glob("*.mo"))]
+    files = [path for folder in folders for path in _files(folder, language)]
     if not files:
         there = languages(folders)
         raise CanonError(f"No installed program has a catalogue for {language!r}: there are {', '.join(there) or 'none at all'}.")
@@ -88,4 +88,9 @@ def _fits(text: str) -> bool:
 
 def languages(folders: Sequence[Path] = FOLDERS) -> list[str]:
     """Return the languages that some installed program has a catalogue for, sorted."""
-    return sorted({path.parent.parent.name for folder in folders for path in folder.glob("*/LC_MESSAGES/*.mo")})
+    return sorted({path.parent.parent.name for folder in folders for path in _files(folder, "*")})
+
+
+def _files(folder: Path, language: str) -> list[Path]:
+    """Return the catalogues of a language, or of a pattern of some; a link may dangle where a program is half removed."""
+    return [path for path in sorted(folder.glob(f"{language}/LC_MESSAGES/*.mo")) if path.is_file()]

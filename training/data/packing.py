@@ -7,6 +7,8 @@ import numpy as np
 
 from ...zoo.errors import CanonError
 
+_NO_LABEL = -1
+
 
 @dataclass(frozen=True, eq=False)
 class PackedRows:
@@ -15,7 +17,7 @@ class PackedRows:
     Args:
         token_ids: int32 (N, T), 0 behind the last document of a row.
         document_ids: int32 (N, T), 1, 2, ... in each row, 0 behind the last document.
-        labels: int32 (N, T), the id that follows in the same document; 0 where there is none.
+        labels: int32 (N, T), the id that follows in the same document; -1 where there is none, since 0 is an id like any other.
     """
 
     token_ids: np.ndarray = field(repr=False)
@@ -39,7 +41,8 @@ class PackedRows:
 def pack(documents: Sequence[Sequence[int]], length: int, *, end_id: int | None = None) -> PackedRows:
     """Pack documents into as few rows as a simple rule can: the longest first, each into the first row that has room.
 
-    A document that is longer than a row is cut into pieces, each of which counts as a document.
+    A document that is longer than a row is cut into pieces, each of which counts as a document. The loss of such rows is
+    `SequenceCrossEntropy(ignored_label=-1)`.
 
     Args:
         documents: ids of each, none of them empty.
@@ -55,7 +58,7 @@ def pack(documents: Sequence[Sequence[int]], length: int, *, end_id: int | None 
         >>> rows.token_ids.tolist(), rows.document_ids.tolist()
         ([[5, 6, 7, 8, 9], [4, 0, 0, 0, 0]], [[1, 1, 1, 2, 2], [1, 0, 0, 0, 0]])
         >>> rows.labels.tolist()
-        [[6, 7, 3, 9, 3], [3, 0, 0, 0, 0]]
+        [[6, 7, 3, 9, 3], [3, -1, -1, -1, -1]]
     """
     if length < 2:
         raise CanonError(f"The length of packed rows must be at least 2, got {length}.")
@@ -80,7 +83,7 @@ def pack(documents: Sequence[Sequence[int]], length: int, *, end_id: int | None 
         if room > size:
             _insert(open_rows.setdefault(room - size, []), number)
     shape = (len(rows), length)
-    packed = PackedRows(np.zeros(shape, "int32"), np.zeros(shape, "int32"), np.zeros(shape, "int32"))
+    packed = PackedRows(np.zeros(shape, "int32"), np.zeros(shape, "int32"), np.full(shape, _NO_LABEL, "int32"))
     for number, row in enumerate(rows):
         start = 0
         for document, (ids, labels) in enumerate(row, start=1):
@@ -93,7 +96,7 @@ def pack(documents: Sequence[Sequence[int]], length: int, *, end_id: int | None 
 
 def _pieces(document: np.ndarray, length: int, end_id: int | None) -> list[tuple[np.ndarray, np.ndarray]]:
     """Return (ids, labels) of the pieces of a document."""
-    labels = np.append(document[1:], 0 if end_id is None else end_id).astype("int32")
+    labels = np.append(document[1:], _NO_LABEL if end_id is None else end_id).astype("int32")
     starts = range(0, len(document), length)
     return [(document[start : start + length], labels[start : start + length]) for start in starts]
 

@@ -17,7 +17,7 @@ def packed_model(model: Model) -> keras.Model:
 
     Returns:
         a model with the inputs `token_ids` and `document_ids`, int32 (B, T), the steps of a document side by side with a number of
-        its own in its row, and the model's outputs.
+        its own in its row and 0 where there is none, and the model's outputs.
 
     Raises:
         CanonError: for another model.
@@ -41,7 +41,9 @@ def packed_model(model: Model) -> keras.Model:
     same = keras.ops.equal(keras.ops.expand_dims(document_ids, 2), keras.ops.expand_dims(document_ids, 1))  # (B, T, T)
     first = keras.ops.argmax(keras.ops.cast(same, "int32"), axis=-1)  # (B, T), where each step's document begins
     steps = keras.ops.cumsum(keras.ops.ones_like(document_ids), axis=1) - 1
-    x = layers["positions"](layers["tokens"](token_ids), offset=steps - keras.ops.cast(first, "int32"))
+    # the rest of a row is no document: counted on, it would leave the table, and NaN reaches even those who attend to none of it
+    offset = keras.ops.where(keras.ops.equal(document_ids, 0), 0, steps - keras.ops.cast(first, "int32"))
+    x = layers["positions"](layers["tokens"](token_ids), offset=offset)
     x = layers["embedding_dropout"](x)
     for block in blocks:
         x = block(x, attention_mask=same)

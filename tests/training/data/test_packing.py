@@ -19,15 +19,21 @@ def test_every_document_is_there_once(length, end_id):
         assert (np.diff(real) >= 0).all(), "documents stand side by side, then the filling"
         assert set(real) == set(range(1, real.max() + 1))
         assert not ids[len(real) :].any()
-        assert not labels[len(real) :].any()
+        assert (labels[len(real) :] == -1).all()
         found += [(ids[numbers == number].tolist(), labels[numbers == number].tolist()) for number in range(1, real.max() + 1)]
     pieces = []
     for document in documents:
-        following = [*document[1:], end_id or 0]
+        following = [*document[1:], end_id or -1]
         pieces += [(document[start : start + length], following[start : start + length]) for start in range(0, len(document), length)]
     assert sorted(found) == sorted(pieces)
     assert len(rows) < len(pieces)
     assert rows.filled == pytest.approx(sum(map(len, documents)) / (len(rows) * length))
+
+
+def test_the_id_0_is_a_label_and_no_label_is_none():
+    assert pack([[5, 0, 6], [0]], 4, end_id=1).labels.tolist() == [[0, 6, 1, 1]]
+    assert pack([[5, 0, 6], [0]], 5).labels.tolist() == [[0, 6, -1, -1, -1]]
+    assert pack([[5, 0], [0]], 2, end_id=0).labels.tolist() == [[0, 0], [0, -1]]
 
 
 def test_little_is_left_empty():

@@ -188,6 +188,22 @@ def test_pairs_of_messages(tmp_path):
         gettext_source("en-de", [tmp_path])
 
 
+def test_what_is_no_file_is_no_catalogue(tmp_path):
+    folder = tmp_path / "fr" / "LC_MESSAGES"
+    pairs = [(f"Message number {number} of a program", f"Message {number} d'un programme") for number in range(100)]
+    catalogue(folder / "a.mo", pairs)
+    alone = gettext_source("en-fr", [tmp_path])
+    (folder / "dangling.mo").symlink_to(tmp_path / "removed.mo")
+    (folder / "folder.mo").mkdir()
+    (folder / "linked.mo").symlink_to(folder / "a.mo")
+    (tmp_path / "de" / "LC_MESSAGES" / "folder.mo").mkdir(parents=True)
+    found = gettext_source("en-fr", [tmp_path])
+    assert found.origin == "2 message catalogues of installed programs"
+    assert found.splits() == alone.splits()
+    with pytest.raises(CanonError, match=r"No installed program has a catalogue for 'de': there are fr\."):
+        gettext_source("en-de", [tmp_path])
+
+
 @pytest.mark.parametrize(
     ("name", "message"),
     [

@@ -1,10 +1,11 @@
 """Published weights under the names of the hub, and what is refused."""
 
+import ml_dtypes
 import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from keras_canon import zoo
+from keras_canon import training, zoo
 from keras_canon.zoo import fetch
 
 SIZES = {"vocabulary_size": 19, "max_length": 8, "depth": 2, "model_dim": 12, "num_heads": 3}
@@ -213,3 +214,76 @@ def test_the_head_of_masked_pieces_has_the_activation_of_the_blocks(tmp_path):
     again = zoo.load_model(tmp_path / "model.keras")
     given = {"token_ids": np.array([[2, 5, 7]]), "segment_ids": np.zeros((1, 3), "int32")}
     np.testing.assert_array_equal(model(given)["token_logits"], again(given)["token_logits"])
+
+
+@pytest.mark.parametrize("strict", [True, False])
+@pytest.mark.parametrize("dropped", ["cls.predictions.bias", "bert.embeddings.word_embeddings.weight", "transformer.wte.weight"])
+def test_an_array_of_two_names_that_is_stored_under_the_second_alone(dropped, strict):
+    """`safetensors.torch.save_model` drops one of two names of the same memory."""
+    name = "gpt2" if dropped.startswith("transformer") else "bert_tiny_pretraining"
+    state = bert_state("bert.", heads=True)
+    if name == "gpt2":
+        state = gpt_state()
+        state["lm_head.weight"] = state[dropped]
+    whole, model = zoo.create(name, overrides=SIZES), zoo.create(name, overrides=SIZES)
+    zoo.load_weights(whole, state, format="huggingface")
+    rest = {key: array for key, array in state.items() if key != dropped}
+    report = zoo.load_weights(model, rest, format="huggingface", strict=strict)
+    assert not report.missing
+    assert_equal(weights(whole), weights(model))
+
+
+@pytest.mark.parametrize("prefix", ["module.", "_orig_mod.", "_orig_mod.module."])
+@pytest.mark.parametrize("format", ["auto", "huggingface"])
+def test_names_with_what_a_wrapper_put_before_them(prefix, format, tmp_path):
+    plain, wrapped = zoo.create("gpt2", overrides=SIZES), zoo.create("gpt2", overrides=SIZES)
+    zoo.load_weights(plain, gpt_state())
+    state = {prefix + name: array for name, array in gpt_state().items()}
+    zoo.load_weights(wrapped, state, format=format)
+    assert_equal(weights(plain), weights(wrapped))
+    save_file(state, tmp_path / "state.safetensors")
+    again = zoo.create("gpt2", overrides=SIZES)
+    zoo.load_weights(again, tmp_path / "state.safetensors", format=format)
+    assert_equal(weights(plain), weights(again))
+    with pytest.raises(zoo.CanonError, match="is missing"):  # not of all names
+        zoo.load_weights(wrapped, state | {"transformer.ln_f.bias": state.pop(f"{prefix}transformer.ln_f.bias")}, format="huggingface")
+
+
+def test_arrays_of_half_precision(tmp_path):
+    state = {name: array.astype(ml_dtypes.bfloat16) for name, array in gpt_state().items()}
+    expected = {name: array.astype("float32") for name, array in state.items()}
+    save_file(state, tmp_path / "state.safetensors")
+    models = [zoo.create("gpt2", overrides=SIZES) for _ in range(3)]
+    for model, source in zip(models, (expected, state, tmp_path / "state.safetensors"), strict=True):
+        zoo.load_weights(model, source)
+    for model in models[1:]:
+        assert_equal(weights(models[0]), weights(model))
+
+
+@pytest.mark.parametrize("kind", ["model", ".safetensors", ".keras", ".weights.h5"])
+def test_a_model_with_lora_gives_its_merged_kernels(kind, tmp_path):
+    adapted = zoo.create("gpt2_tiny", overrides=SIZES)
+    training.add_lora(adapted, rank=2, alpha=6)
+    for weight in adapted.weights:
+        if "lora_kernel_b" in weight.path:
+            weight.assign(np.random.RandomState(1).standard_normal(weight.shape))
+    model, source = zoo.create("gpt2_tiny", overrides=SIZES), adapted
+    if kind != "model":
+        source = tmp_path / f"adapted{kind}"
+        adapted.save(source) if kind == ".keras" else adapted.save_weights(source)
+    report = zoo.load_weights(model, source)
+    assert (report.missing, report.unused, report.skipped) == ((), (), ())
+    ids = np.array([[3, 4, 5]])
+    np.testing.assert_allclose(np.asarray(model(ids)), np.asarray(adapted(ids)), rtol=0, atol=1e-5)
+    assert_equal(weights(model), weights(training.merge_lora(adapted)))
+
+
+def test_from_lora_to_lora_everything_goes_as_it_is():
+    one, other = zoo.create("gpt2_tiny", overrides=SIZES), zoo.create("gpt2_tiny", overrides=SIZES)
+    for model in (one, other):
+        training.add_lora(model, rank=2)
+    zoo.load_weights(other, one)
+    assert {weight.path for weight in one.weights if "lora" in weight.path}
+    for mine, theirs in zip(one.weights, other.weights, strict=True):
+        if "seed" not in mine.path:
+            np.testing.assert_array_equal(np.asarray(mine), np.asarray(theirs))
