@@ -1,17 +1,12 @@
 """The part of `canon explain` for text: attention maps and the probabilities of next tokens as a picture."""
 
-import json
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from rich.table import Table
 
 from ..zoo.errors import CanonError
 from .console import plain_console
-
-if TYPE_CHECKING:
-    from ..zoo import CharacterTokenizer
 
 _TOP = 5
 
@@ -32,17 +27,14 @@ def explain_text(model: Path, text: str, out: Path) -> None:
     from ..training.sequence_lengths import translator
     from ..zoo.explain_text import draw_text, next_token_probabilities, text_attention, token_names
     from ..zoo.generation import Generation
-    from ..zoo.tokenizers_plain import END
-    from .generate import STOPS, load_words, load_writer, read_texts
+    from .generate import STOPS, load_both_sides, load_writer, read_texts
 
     trained, folder = load_writer(str(model), None)
-    reader, words = _two_alphabets(folder) or (load_words(folder, str(model)),) * 2
+    reader, words = load_both_sides(folder, str(model))
     stops = tuple(words.special_tokens[name] for name in STOPS if name in words.special_tokens)
     generator = translator(trained, Generation(stop_ids=stops))
     words.check_vocabulary(generator.decoder.vocabulary_size, trained.name)
-    prompts = read_texts(generator, words, [text], None)
-    if reader is not words:
-        prompts["source_ids"] = [reader.encode(text, end=END)]
+    prompts = read_texts(generator, words, [text], None, reader)
     sources: list[int] = []
     if generator.decoder.has_encoder:
         (written,) = generator(prompts)
@@ -70,17 +62,3 @@ def explain_text(model: Path, text: str, out: Path) -> None:
         table.add_row("next", f"{name} ({last[token]:.4f})")
     table.add_row("picture", str(out))
     plain_console().print(table)
-
-
-def _two_alphabets(folder: Path | None) -> tuple["CharacterTokenizer", "CharacterTokenizer"] | None:
-    """Return the tokenizers of source and target of a run whose two sides have alphabets of their own, None for any other."""
-    from ..zoo.tokenizers_plain import END, PADDING, START, UNKNOWN, CharacterTokenizer
-
-    if folder is None or (folder / "tokenizer.json").exists() or not (folder / "vocabulary.json").is_file():
-        return None
-    names = json.loads((folder / "vocabulary.json").read_text(encoding="utf-8"))
-    special = [PADDING, UNKNOWN, START, END]
-    if any(names[side][: len(special)] != special for side in ("source", "target")):
-        return None
-    source, target = (CharacterTokenizer("".join(names[side][len(special) :]), special) for side in ("source", "target"))
-    return source, target

@@ -12,7 +12,7 @@ from ..zoo.errors import CanonError
 from .console import load_tensorflow
 
 if TYPE_CHECKING:
-    from ..zoo import Generator, Model, Tokenizer
+    from ..zoo import CharacterTokenizer, Generator, Model, Tokenizer
 
 END = "<end>"
 STARTS, STOPS = ("<start>", "[CLS]"), (END, "<|endoftext|>", "[SEP]")
@@ -107,13 +107,25 @@ def load_both_sides(folder: Path | None, model: str) -> tuple["Tokenizer", "Toke
     Raises:
         CanonError: when there is none.
     """
-    from .explain_text import _two_alphabets
-
     alphabets = _two_alphabets(folder)
     if alphabets is not None:
         return alphabets
     words = load_words(folder, model)
     return words, words
+
+
+def _two_alphabets(folder: Path | None) -> tuple["CharacterTokenizer", "CharacterTokenizer"] | None:
+    """Return the tokenizers of source and target of a run whose two sides have alphabets of their own, None for any other."""
+    from ..zoo.tokenizers_plain import END, PADDING, START, UNKNOWN, CharacterTokenizer
+
+    if folder is None or (folder / "tokenizer.json").exists() or not (folder / "vocabulary.json").is_file():
+        return None
+    names = json.loads((folder / "vocabulary.json").read_text(encoding="utf-8"))
+    special = [PADDING, UNKNOWN, START, END]
+    if any(names[side][: len(special)] != special for side in ("source", "target")):
+        return None
+    source, target = (CharacterTokenizer("".join(names[side][len(special) :]), special) for side in ("source", "target"))
+    return source, target
 
 
 def read_texts(generator: "Generator", words: "Tokenizer", texts: list[str], start: str | None, reader: "Tokenizer | None" = None) -> Any:
