@@ -43,7 +43,10 @@ def export(
         Path | None, typer.Option(help="Measure on this: an .npz file (inputs by name, classes as 'targets') or a folder of images.")
     ] = None,
     tokenizer: Annotated[Path | None, typer.Option(help="Folder of the tokenizer of a model of text (default: beside the model).")] = None,
-    max_new_tokens: Annotated[int, typer.Option(min=1, help="Tokens that a model of text writes at most.")] = _NEW_TOKENS,
+    max_new_tokens: Annotated[
+        int | None,
+        typer.Option(min=1, help="Tokens that a text model writes at most (default: 64, fewer with a short context).", show_default=False),
+    ] = None,
     temperature: Annotated[float, typer.Option(min=0.0, help="Of what it writes; 0 takes the likeliest token each time.")] = 0.0,
     start: Annotated[str | None, typer.Option(help="Special token before each text.", show_default=False)] = None,
     stream: Annotated[bool, typer.Option("--stream", help="Let `canon serve` send a text while it is written.")] = False,
@@ -58,7 +61,7 @@ def export(
 
     name = source.stem if source.is_file() else source.resolve().name
     folder = tokenizer or (source if source.is_dir() else source.parent)
-    asked = any((tokenizer, start, stream, temperature, max_new_tokens != _NEW_TOKENS))
+    asked = any((tokenizer, start, stream, temperature, max_new_tokens))
     bundle = export_model(
         source,
         out or Path("saved_models") / name,
@@ -84,14 +87,16 @@ def export(
     console.print(f"Serve it: canon serve {bundle.path.parent}")
 
 
-def _text(folder: Path, max_new_tokens: int, temperature: float, start: str | None, stream: bool) -> "Text":
+def _text(folder: Path, max_new_tokens: int | None, temperature: float, start: str | None, stream: bool) -> "Text":
     """Return how the bundle takes and gives text."""
     from ..serving import Text
     from ..serving.text_signatures import end_ids
     from ..zoo import Generation, load_tokenizer
 
     words = load_tokenizer(folder)
-    settings = Generation(max_new_tokens=max_new_tokens, temperature=temperature, stop_ids=end_ids(words))
+    settings = None  # as many as the context has room for
+    if max_new_tokens is not None or temperature:
+        settings = Generation(max_new_tokens=max_new_tokens or _NEW_TOKENS, temperature=temperature, stop_ids=end_ids(words))
     return Text(words, settings, start=start, stream=stream)
 
 

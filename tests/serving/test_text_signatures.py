@@ -271,6 +271,19 @@ def test_the_command_exports_text(tmp_path, char_rnn):
     assert set(servable.signatures["generate"].inputs) == {"prompt", "seed"}
 
 
+def test_the_command_writes_what_a_short_context_has_room_for(tmp_path):
+    sizes = {"vocabulary_size": ByteTokenizer().vocabulary_size, "max_length": 32, "depth": 1, "model_dim": 16, "num_heads": 2}
+    zoo.create("gpt2_tiny", overrides={**sizes, "feedforward_dim": 32}).save(tmp_path / "model.keras")
+    ByteTokenizer().save(tmp_path)
+    app = typer.Typer()
+    app.command()(export)
+    result = CliRunner().invoke(app, [str(tmp_path), "--out", str(tmp_path / "out"), "--stream"])
+    assert result.exit_code == 0, result.output
+    servable = serving.load(tmp_path / "out")
+    answer = servable.predict({"prompt": ["ab"]}, signature="generate")
+    assert len(answer["text"]) == 1
+
+
 @pytest.mark.slow
 def test_a_model_with_byte_pairs_takes_text_and_gives_text(tmp_path):
     (tmp_path / "corpus.txt").write_text("the cat and the hat don't sit on the mat\n" * 40, encoding="utf-8")
