@@ -254,7 +254,6 @@ def test_every_drawing_is_that_of_the_model(family):
     assert (DRAWINGS / f"{family}.svg").read_text(encoding="utf-8") == zoo.draw(families()[family][0].name)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", training.list_recipes())
 def test_every_drawn_learning_rate_is_that_of_the_recipe(name):
     assert (DRAWINGS / "schedules" / f"{name}.svg").read_text(encoding="utf-8") == draw_schedule(name)
