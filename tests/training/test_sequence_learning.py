@@ -1,4 +1,4 @@
-"""What the recipes of sequences learn in full: at least what they promise, run anew."""
+"""What recipes of sequences, and of the Vision Transformer, learn in full: at least what they promise, run anew."""
 
 import pytest
 
@@ -19,6 +19,7 @@ AT_LEAST = {
     "lstm_classifier_fashion_mnist": ("accuracy", 0.885),
     "seq2seq_attention_dates": ("exact_match", 0.98),
     "transformer_tiny_dates": ("exact_match", 0.99),
+    "vit_tiny_fashion_mnist": ("accuracy", 0.90),
 }
 MEASURED = [name for name in (*AT_MOST, *AT_LEAST) if load_recipe(name).expect.measured is not None]
 
