@@ -34,6 +34,7 @@ def preprocessing_for(shape: tuple[int, int, int], preprocessing: Preprocessing)
 
     A resize is linear in the pixels, and works on rows and columns one after the other. For small pictures the products are some
     twenty times as fast as TensorFlow's operation; their sums are rounded in another order, which moves values by 1e-6 of their range.
+    A picture comes out the same, bit for bit, wherever it stands in whatever batch.
 
     Args:
         shape: (H, W, C) of the pictures.
@@ -46,15 +47,26 @@ def preprocessing_for(shape: tuple[int, int, int], preprocessing: Preprocessing)
     unchanged = np.array_equal(rows, np.eye(shape[0])) and np.array_equal(columns, np.eye(shape[1]))
 
     def resize(images: tf.Tensor, preprocessing: Preprocessing) -> tf.Tensor:
-        if unchanged:
-            return images
-        if preprocessing.channels == 1:
-            # no axis has to move for the products
-            shrunk = tf.matmul(tf.squeeze(images, -1), columns.T[None])
-            return tf.expand_dims(tf.matmul(rows[None], shrunk), -1)
-        return tf.einsum("yh,bhxc->byxc", rows, tf.einsum("bhwc,xw->bhxc", images, columns))
+        return images if unchanged else _resize_by_products(images, rows, columns)
 
     return lambda images: _apply(images, preprocessing, resize)
+
+
+def _resize_by_products(images: tf.Tensor, rows: np.ndarray, columns: np.ndarray) -> tf.Tensor:
+    """Return images (B, H, W, C) resized by the matrices of their rows and of their columns.
+
+    With the matrix on the left, TensorFlow multiplies plane by plane. On the right it may take all planes for the rows of one product, in
+    which the place of a row decides how its sums are rounded.
+    """
+    single = images.shape[-1] == 1
+    planes = tf.squeeze(images, -1) if single else tf.reshape(tf.transpose(images, (0, 3, 1, 2)), (-1, rows.shape[1], columns.shape[1]))
+    # a single plane is multiplied in another way than several: one more, which is cut off again, makes them alike
+    planes = tf.pad(planes, ((0, 1), (0, 0), (0, 0)))
+    turned = tf.matmul(columns[None], planes, transpose_b=True)  # (planes, size[1], H)
+    resized = tf.matmul(rows[None], turned, transpose_b=True)[:-1]  # (planes, size[0], size[1])
+    if single:
+        return resized[..., None]
+    return tf.transpose(tf.reshape(resized, (-1, images.shape[-1], len(rows), len(columns))), (0, 2, 3, 1))
 
 
 @functools.lru_cache(maxsize=32)

@@ -44,7 +44,8 @@ def test_mask_of_embedded_values_is_found_by_keras():
     tokens = np.asarray([[3, 1, 2], [4, 0, 0]])
     values = keras.layers.Embedding(5, 7, mask_zero=True)(tokens)
     _, weights = AdditiveAttention(3)(QUERY, values)
-    assert np.all(weights[1, :, 0] == 1.0)
+    np.testing.assert_array_equal(weights[1, :, 1:], 0.0)
+    np.testing.assert_allclose(weights[1, :, 0], 1.0, rtol=1e-6)
 
 
 def test_bad_arguments():

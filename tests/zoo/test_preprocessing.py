@@ -83,6 +83,17 @@ def test_a_resize_by_matrix_products_is_the_resize(resize, shape, size, interpol
     np.testing.assert_allclose(preprocessing_for(shape, record)(images), apply_preprocessing(images, record), atol=2e-6)
 
 
+@pytest.mark.parametrize("channels", [(1, 1), (3, 3), (3, 1), (1, 3)], ids=str)
+@pytest.mark.parametrize(("shape", "size"), [((8, 8), (12, 12)), ((32, 32), (20, 20)), ((28, 28), (29, 29)), ((5, 9), (40, 31))])
+def test_a_picture_comes_out_the_same_wherever_it_stands(shape, size, channels):
+    given, wanted = channels
+    images = np.random.default_rng(0).integers(0, 256, (67, *shape, given), dtype="uint8")
+    prepare = tf.function(preprocessing_for((*shape, given), Preprocessing(size, channels=wanted)), reduce_retracing=True)
+    whole = prepare(tf.constant(images)).numpy()
+    for first, last in ((0, 1), (0, 2), (3, 5), (7, 15), (5, 22), (66, 67)):
+        np.testing.assert_array_equal(prepare(tf.constant(images[first:last])), whole[first:last])
+
+
 def test_channels_are_converted(photograph):
     grey = apply_preprocessing(photograph, Preprocessing((37, 53), channels=1, scale=1.0)).numpy()
     np.testing.assert_allclose(grey[..., 0], photograph @ np.array([0.2989, 0.587, 0.114]), atol=0.1)
