@@ -12,6 +12,7 @@ from tensorflow.python.framework.convert_to_constants import convert_variables_t
 from tensorflow.python.grappler import tf_optimizer
 
 from .folding import fold_batch_norms, remove_identities
+from .grouped_convolutions import with_plain_biases
 
 MAX_FROZEN_BYTES = 1_500_000_000  # a graph is one protocol buffer, which cannot pass 2 GB
 
@@ -95,7 +96,7 @@ def freeze(function: Any) -> Core:
     core = Core(remove_identities(graph, _nodes(inputs), _nodes(outputs)), inputs, outputs)
     core = fold_constants(core)
     graph = remove_identities(core.graph, _nodes(inputs), _nodes(outputs))
-    return Core(fold_batch_norms(graph, _nodes(inputs), _nodes(outputs)), inputs, outputs)
+    return Core(with_plain_biases(fold_batch_norms(graph, _nodes(inputs), _nodes(outputs))), inputs, outputs)
 
 
 def fold_constants(core: Core, *, bfloat16: bool = False) -> Core:

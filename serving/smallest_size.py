@@ -4,12 +4,11 @@ import dataclasses
 from collections.abc import Callable, Sequence
 
 import tensorflow as tf
-from tensorflow.core.framework import graph_pb2
 
 from .freezing import Core
+from .light_graph import without_weights
 
 _LARGEST = 512  # rows or columns; a network that needs more is not looked into
-_SMALL = 64  # elements of a constant that may say a size
 _MAPS = 4  # dimensions of a batch of images or maps
 
 
@@ -24,7 +23,7 @@ def smallest_sizes(core: Core, specs: Sequence[tf.TensorSpec]) -> dict[str, tupl
         name -> rows and columns, where one is above 1. An axis of fixed length has 1, and so has one for which no size up to 512
         leaves elements in every map of the network.
     """
-    found, core = {}, dataclasses.replace(core, graph=_without_weights(core.graph))
+    found, core = {}, dataclasses.replace(core, graph=without_weights(core.graph))
     for place, spec in enumerate(specs):
         if spec.shape.rank != _MAPS or None not in spec.shape[1:3]:
             continue
@@ -32,20 +31,6 @@ def smallest_sizes(core: Core, specs: Sequence[tf.TensorSpec]) -> dict[str, tupl
         if least != (1, 1):
             found[str(spec.name)] = least
     return found
-
-
-def _without_weights(graph: graph_pb2.GraphDef) -> graph_pb2.GraphDef:
-    """Return the graph with placeholders where large constants were: their shapes are enough, and copying them takes seconds."""
-    light = graph_pb2.GraphDef(versions=graph.versions, library=graph.library)
-    for node in graph.node:
-        shape = tf.TensorShape(node.attr["value"].tensor.tensor_shape) if node.op == "Const" else tf.TensorShape(())
-        if shape.num_elements() <= _SMALL:
-            light.node.add().CopyFrom(node)
-            continue
-        stand_in = light.node.add(name=node.name, op="Placeholder")
-        stand_in.attr["dtype"].CopyFrom(node.attr["dtype"])
-        stand_in.attr["shape"].shape.CopyFrom(shape.as_proto())
-    return light
 
 
 def _least(core: Core, place: int, spec: tf.TensorSpec, axis: int) -> int:
