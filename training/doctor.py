@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import platform
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from ..zoo.model import Model
 from ..zoo.records import Preprocessing
 from .cross_entropy import CrossEntropy, accuracy
 from .data import Dataset, Split
+from .environment import has_onednn
 from .gradient_norms import probe
 from .memory_batches import MemoryBatches
 from .pipeline import batches
@@ -195,6 +197,8 @@ def check_speed(model: Model, dataset: tf.data.Dataset | MemoryBatches) -> Findi
     if reading > 0.9 * updating:
         cure = "prepare smaller pictures, use less costly [augment] keys, or give the machine more processor cores"
         return Finding("speed", "warning", f"{_upper(found)}: {cure}.")
+    if platform.machine() in ("x86_64", "AMD64") and not has_onednn():
+        found += "; TensorFlow has oneDNN switched off here, with which convolutions are mostly faster: try TF_ENABLE_ONEDNN_OPTS=1"
     return Finding("speed", "ok", f"{_upper(found)}.")
 
 

@@ -6,6 +6,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import tensorflow as tf
+from tensorflow.python.util import _pywrap_util_port
 
 
 def environment() -> dict[str, str]:
@@ -19,9 +20,18 @@ def environment() -> dict[str, str]:
         **packages,
         "system": f"{platform.system()} {platform.machine()}",
         "processor": _processor(),
+        "oneDNN": "on" if has_onednn() else "off",
         "cores": str(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()),
         "accelerators": ", ".join(gpus) or "none",
     }
+
+
+def has_onednn() -> bool:
+    """Return whether TensorFlow computes with oneDNN, which it leaves off by itself on x86 processors without AVX-512.
+
+    It rounds in another way than TensorFlow's own kernels do.
+    """
+    return bool(_pywrap_util_port.IsMklEnabled())
 
 
 def _processor() -> str:

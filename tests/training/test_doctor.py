@@ -113,6 +113,14 @@ def test_a_slow_input_pipeline_is_found():
     assert finding.sentence.startswith("The input pipeline gives ")
 
 
+@pytest.mark.parametrize(("machine", "has", "said"), [("x86_64", False, True), ("x86_64", True, False), ("aarch64", False, False)])
+def test_kernels_that_are_switched_off_are_told(machine, has, said, monkeypatch):
+    monkeypatch.setattr(doctor.platform, "machine", lambda: machine)
+    monkeypatch.setattr(doctor, "has_onednn", lambda: has)
+    finding = doctor.check_speed(network(), tf.data.Dataset.from_tensor_slices(BATCH).batch(4).cache())
+    assert ("TF_ENABLE_ONEDNN_OPTS=1" in finding.sentence) == (said and finding.verdict == "ok")
+
+
 def test_the_command_finds_nothing_wrong_with_a_sound_recipe():
     app = typer.Typer()
     app.command()(doctor_command.doctor)
