@@ -15,6 +15,7 @@ PATHS = (
     "docs/family_pages.py",
     "docs/navigation.py",
     "docs/listing_pages.py",
+    "docs/record.py",
     "docs/reference_pages.py",
     "docs/results_page.py",
 )
