@@ -31,7 +31,7 @@ def to_bfloat16(core: Core, name: str) -> Core:
         name: of the model, for the error.
 
     Raises:
-        CanonError: when the optimizer changed nothing: this CPU has no bfloat16, or the model has no product to speed up.
+        CanonError: when the optimizer changed nothing: this TensorFlow has no oneDNN, or the model no product to speed up.
     """
     lowered = fold_constants(core, bfloat16=True)
     if not _computes_in_bfloat16(lowered) and os.environ.get(_ONEDNN) != "1":
@@ -39,7 +39,7 @@ def to_bfloat16(core: Core, name: str) -> Core:
     if not _computes_in_bfloat16(lowered):
         raise CanonError(
             f"Model {name!r} cannot be exported in bfloat16 on this machine: it has no product that TensorFlow would lower, or TensorFlow "
-            f"has no oneDNN here, which it has on x86-64; export in float32."
+            "has no oneDNN here, which it has on x86-64; export in float32."
         )
     ends = {tensor.split(":")[0] for tensor in core.inputs}, {tensor.split(":")[0] for tensor in core.outputs}
     for node in lowered.graph.node:
