@@ -10,6 +10,7 @@ from ...zoo.errors import CanonError
 from .bible import bible_source
 from .dates import dates_source
 from .gettext_pairs import gettext_source
+from .labelled_texts import texts_dataset
 from .lines import lines_source
 from .loading import VALIDATION_SHARE, load
 from .memory_tasks import COPY_NAMES, memory_source, parse_options, whole_numbers
@@ -35,8 +36,8 @@ def load_sequences(
     Args:
         name: `rows:fashion_mnist` (any data set of pictures of one shape, row by row), `adding:length=100`, `copying:delay=20`,
             `parity:length=20`, `text`, `text:PATH`, `text:PATH[window=200,state=carried]`, `bible`, `lines:width=160`,
-            `speech:examples=1000`, `dates`, `gettext:en-fr`, `passages` or `books:labels=200,books=10`; pairs with `[alphabet=shared]`
-            have one table of characters for both sides.
+            `speech:examples=1000`, `dates`, `gettext:en-fr`, `passages`, `books:labels=200,books=10` or
+            `texts:reviews.csv[label=stars]`; pairs with `[alphabet=shared]` have one table of characters for both sides.
         seed: decides which examples of the training part become the validation split.
         validation: share of the training part that becomes the validation split, above 0 and below 1; None takes 0.1.
         data_dir: where prepared data lie; None takes the environment's `KERAS_CANON_DATA`, else the default of TFDS.
@@ -70,6 +71,7 @@ def load_sequences(
         "passages": passages_dataset,
         "speech": _transcripts,
         "text": _text,
+        "texts": texts_dataset,
     }
     return kinds.get(parsed.kind, _memory)(name, parsed, share, int(seed), directory(data_dir))
 

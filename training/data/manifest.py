@@ -26,7 +26,7 @@ def scan_manifest(kind: str, path: str | os.PathLike, columns: Mapping[str, str]
     path = Path(path).expanduser()
     if not path.is_file():
         raise CanonError(f"There is no file {path}: {kind}:PATH needs a list of pictures with the columns file and label.")
-    rows = (_csv_rows if kind == "csv" else _parquet_rows)(path)
+    rows = (csv_rows if kind == "csv" else parquet_rows)(path)
     names = {key: columns.get(key, key) for key in ("file", "label", "split")}
     if not rows:
         raise CanonError(f"{path} lists no picture: it needs the columns file and label, and a row for each.")
@@ -55,10 +55,15 @@ def _picture(row: Mapping[str, str], names: Mapping[str, str], where: str) -> Pi
     return Picture(Path(file).as_posix(), SPLIT_FOLDERS[split], unicodedata.normalize("NFC", label))
 
 
-def _csv_rows(path: Path) -> list[dict[str, str]]:
+def csv_rows(path: Path, delimiter: str = ",") -> list[dict[str, str]]:
+    """Return the rows of a UTF-8 file with a header, by column.
+
+    Raises:
+        CanonError: for a file that is none, or a row with more or fewer values than the header.
+    """
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            rows = list(csv.DictReader(file, strict=True))
+            rows = list(csv.DictReader(file, strict=True, delimiter=delimiter))
     except (UnicodeDecodeError, csv.Error) as error:
         raise CanonError(f"{path} cannot be read as CSV in UTF-8: {error}.") from error
     for number, row in enumerate(rows, start=2):
@@ -67,7 +72,8 @@ def _csv_rows(path: Path) -> list[dict[str, str]]:
     return rows
 
 
-def _parquet_rows(path: Path) -> list[dict[str, str]]:
+def parquet_rows(path: Path) -> list[dict[str, str]]:
+    """Return the rows of a Parquet file, by column; a CanonError says why it cannot be read."""
     import pyarrow  # TensorFlow Datasets brings it
     import pyarrow.parquet
 

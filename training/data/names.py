@@ -28,6 +28,7 @@ DESCRIPTIONS = MappingProxyType(
         "synthetic": "generated stripes in noise for smoke tests, e.g. synthetic:classes=4,size=16,channels=3,examples=400",
         "text": "the documentation strings of Python's standard library as windows of characters, e.g. text[window=200,state=carried]",
         "text:PATH": "any UTF-8 text as windows of characters, e.g. text:book.txt[window=200]",
+        "texts:PATH": "texts listed in a CSV, TSV or Parquet file with columns text and label, e.g. texts:reviews.csv[label=stars]",
         "tfds:NAME": "a data set of TensorFlow Datasets with pictures and labels, e.g. tfds:cifar10",
     }
 )
@@ -38,7 +39,8 @@ FILE_OPTIONS = ("unreadable",)
 COLUMN_OPTIONS = ("file", "label", "split")
 TEXT_OPTIONS = ("window", "state")
 PAIR_OPTIONS = ("alphabet",)
-SEQUENCES = ("adding", "bible", "books", "copying", "dates", "gettext", "lines", "parity", "passages", "rows", "speech", "text")
+LABELLED_OPTIONS = ("text", "label", "split", "length", "pieces", "tokenizer")
+SEQUENCES = ("adding", "bible", "books", "copying", "dates", "gettext", "lines", "parity", "passages", "rows", "speech", "text", "texts")
 _NEEDED = MappingProxyType(
     {
         "csv": "A list of pictures is named csv:PATH, for example csv:photos.csv.",
@@ -46,6 +48,7 @@ _NEEDED = MappingProxyType(
         "rows": "Pictures read row by row are named rows:NAME, for example rows:fashion_mnist.",
         "folder": "A folder of pictures is named folder:PATH, for example folder:photos.",
         "parquet": "A list of pictures is named parquet:PATH, for example parquet:photos.parquet.",
+        "texts": "A list of texts is named texts:PATH, for example texts:reviews.csv.",
         "tfds": "A data set of TensorFlow Datasets is named tfds:NAME, for example tfds:cifar10.",
     }
 )
@@ -99,7 +102,8 @@ def is_sequence(name: str) -> bool:
 
 def _options_of(kind: str) -> tuple[str, ...]:
     if kind in SEQUENCES:
-        return {"bible": TEXT_OPTIONS, "text": TEXT_OPTIONS, "dates": PAIR_OPTIONS, "gettext": PAIR_OPTIONS}.get(kind, ())
+        pairs, running = dict.fromkeys(("dates", "gettext"), PAIR_OPTIONS), dict.fromkeys(("bible", "text"), TEXT_OPTIONS)
+        return {**pairs, **running, "texts": LABELLED_OPTIONS}.get(kind, ())
     of_files = FILE_OPTIONS if kind in {"csv", "folder", "parquet"} else ()
     return (*SUBSET_OPTIONS, *of_files, *(COLUMN_OPTIONS if kind in {"csv", "parquet"} else ()))
 

@@ -11,7 +11,7 @@ from keras_canon.zoo import CanonError
 def test_list_is_sorted_and_plain():
     pictures = {"csv:PATH", "digits", "fashion_mnist", "folder:PATH", "parquet:PATH", "synthetic", "tfds:NAME"}
     made = {"adding", "copying", "dates", "lines", "parity", "rows:NAME", "speech"}
-    texts = {"bible", "books", "gettext:PAIR", "passages", "text", "text:PATH"}
+    texts = {"bible", "books", "gettext:PAIR", "passages", "text", "text:PATH", "texts:PATH"}
     assert list_datasets() == sorted(pictures | made | texts)
 
 
