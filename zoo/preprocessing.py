@@ -65,7 +65,7 @@ def _resize_by_products(images: tf.Tensor, rows: np.ndarray, columns: np.ndarray
     turned = tf.matmul(columns[None], planes, transpose_b=True)  # (planes, size[1], H)
     resized = tf.matmul(rows[None], turned, transpose_b=True)[:-1]  # (planes, size[0], size[1])
     if single:
-        return resized[..., None]
+        return tf.expand_dims(resized, -1)
     return tf.transpose(tf.reshape(resized, (-1, images.shape[-1], len(rows), len(columns))), (0, 2, 3, 1))
 
 
