@@ -2,8 +2,10 @@
 
 usage: python docs/record.py [--figure NAME] [RUN ...]
 
-Each RUN is a folder that `canon train` wrote; without one, only the tables are written. `--figure` names figures of the test split that
-a recipe is told by in place of its accuracy, as in `metrics.json`. A run of another recipe than the one that stands is refused.
+Each RUN is a folder that `canon train` wrote; without one, only the tables are written. The time goes into the recipe's header as
+measured: where the run had fewer cores than the header says, or stood still, write there what is to be expected. `--figure` names
+figures of the test split that a recipe is told by in place of its accuracy, as in `metrics.json`. A run of another recipe than the one
+that stands is refused.
 """
 
 import argparse
