@@ -54,10 +54,8 @@ def texts_dataset(name: str, parsed: DataName, share: float, seed: int, data_dir
     for part, portion, salt in (("test", _TEST_SHARE, "test"), ("validation", share, f"validation {seed}")):
         if part not in parts:
             parts["train"], parts[part] = _cut(parts["train"], classes, portion, salt)
-    if empty := [part for part in SPLIT_FOLDERS.values() if part in parts and not parts[part][0]]:
-        raise CanonError(
-            f"{path} has too few texts: none is left for {' and '.join(sorted(set(empty)))}; three different ones a class will do."
-        )
+    if empty := [part for part in ("train", "test", "validation") if not parts[part][0]]:
+        raise CanonError(f"{path} has too few texts: none is left for {' and '.join(empty)}; three different ones a class will do.")
     if missing := sorted(set(classes) - set(parts["train"][1])):
         raise CanonError(f"{path} has no text to train with in {name_some(missing)}.")
     length = _number(parsed.options, "length", LENGTH, _SHORTEST)
