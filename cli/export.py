@@ -13,8 +13,6 @@ from .console import bold, load_tensorflow, plain_console
 if TYPE_CHECKING:
     from ..serving import Text
 
-_NEW_TOKENS = 64
-
 
 class Precision(StrEnum):
     """Arithmetic of an export."""
@@ -94,9 +92,9 @@ def _text(folder: Path, max_new_tokens: int | None, temperature: float, start: s
     from ..zoo import Generation, load_tokenizer
 
     words = load_tokenizer(folder)
-    settings = None  # as many as the context has room for
-    if max_new_tokens is not None or temperature:
-        settings = Generation(max_new_tokens=max_new_tokens or _NEW_TOKENS, temperature=temperature, stop_ids=end_ids(words))
+    if max_new_tokens is None:  # as many as the context has room for
+        return Text(words, start=start, stream=stream, temperature=temperature)
+    settings = Generation(max_new_tokens=max_new_tokens, temperature=temperature, stop_ids=end_ids(words))
     return Text(words, settings, start=start, stream=stream)
 
 

@@ -75,9 +75,7 @@ def load_writer(source: str, weights: str | None) -> tuple["Model", Path | None]
 
     path = Path(source)
     if path.is_dir():
-        if not (path / "model.keras").is_file():
-            raise CanonError(f"There is no model.keras in {source!r}: give the folder of a run that has finished.")
-        return load_model(path / "model.keras"), path
+        return load_model(path), path
     if path.suffix == ".keras":
         return load_model(path), path.parent
     published = ", ".join(record.tag for record in info(source).weights)

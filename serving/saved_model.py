@@ -144,12 +144,7 @@ def _export(
 def _read_model(model: keras.Model | str | Path) -> keras.Model:
     if isinstance(model, keras.Model):
         return model
-    path = Path(model)
-    if path.is_dir():
-        if not (path / "model.keras").is_file():
-            raise CanonError(f"The folder {str(path)!r} holds no model.keras: give the folder of a finished run or a .keras file.")
-        path = path / "model.keras"
-    return load_model(path)
+    return load_model(model)
 
 
 def _text_beside(model: keras.Model | str | Path) -> Text | None:

@@ -37,6 +37,7 @@ class Text:
         end: name of a special token behind each text that is classified or translated; for a translation, None takes the tokenizer's
             end token, if it has one.
         stream: True to export also `begin` and `next`, by which `canon serve` sends a text while it is written.
+        temperature: without a generation, draws tokens instead of taking the likeliest; below 1 the likely ones more often.
 
     Raises:
         CanonError: for another tokenizer, a special token that it has none of, or a beam search that is to stream.
@@ -54,8 +55,11 @@ class Text:
     start: str | None = None
     end: str | None = None
     stream: bool = False
+    temperature: float = 0.0
 
     def __post_init__(self):
+        if self.temperature and self.generation is not None:
+            raise CanonError("Text takes a temperature only without a generation, which has its own: give one of the two.")
         GraphTokenizer(self.tokenizer)
         if self.stream and self.generation is not None and self.generation.beam_width > 1:
             raise CanonError("A beam search cannot stream, because its first ids may change until its end: set beam_width=1.")
@@ -121,7 +125,7 @@ class _Writer:
         text.tokenizer.check_vocabulary(decoder.vocabulary_size, model.name)
         self._translates = decoder.has_encoder
         # without settings, the room that the generator's own decoder has decides
-        self.settings = self.generator.settings = text.generation or _default_generation(text.tokenizer, decoder)
+        self.settings = self.generator.settings = text.generation or _default_generation(text, decoder)
         limit, new = decoder.max_length, self.settings.max_new_tokens
         if limit is not None and 1 + new > limit:
             first = "A start token" if self._translates else "A prompt of one token"
@@ -156,12 +160,12 @@ class _Writer:
         return {TEXT: self._words.decode(written, _written_lengths(written, self.settings.stop_ids))}
 
 
-def _default_generation(tokenizer: Tokenizer, decoder: Any) -> Generation:
-    """Return the likeliest token each time, as many as the context has room for behind a prompt, or a start token."""
+def _default_generation(text: Text, decoder: Any) -> Generation:
+    """Return as many tokens as the context has room for behind a prompt, or a start token."""
     new, limit = Generation.max_new_tokens, decoder.max_length
     if limit is not None:
         new = max(1, min(new, limit - 1 if decoder.has_encoder else limit // 2))
-    return Generation(max_new_tokens=new, stop_ids=end_ids(tokenizer))
+    return Generation(max_new_tokens=new, temperature=text.temperature, stop_ids=end_ids(text.tokenizer))
 
 
 def _written_lengths(written, stop_ids: tuple[int, ...]):

@@ -145,10 +145,8 @@ def load_trained(source: str | Path) -> tuple[Model, DataSection | None]:
     path = Path(source)
     if not path.is_dir():
         return load_model(path), None
-    if not (path / "model.keras").is_file():
-        raise CanonError(f"There is no model.keras in {str(path)!r}: give the folder of a run that `canon train` has finished.")
     recipe = path / "recipe.toml"
-    return load_model(path / "model.keras"), load_recipe(recipe).data if recipe.is_file() else None
+    return load_model(path), load_recipe(recipe).data if recipe.is_file() else None
 
 
 def _dataset(data: Dataset | SequenceDataset | str | None, section: DataSection | None) -> Dataset | SequenceDataset:

@@ -12,7 +12,7 @@ from ..zoo.fetch import fetch
 from ..zoo.heads import replace_head
 from ..zoo.load_report import LoadReport
 from ..zoo.loading import load_weights
-from ..zoo.model import Model, load_model
+from ..zoo.model import Model, load_model, model_file
 from ..zoo.records import ModelRecord, WeightsRecord
 from ..zoo.sources import PICKLES
 from .transfer_section import TransferSection
@@ -58,9 +58,7 @@ def find_weights(weights: str, name: str) -> StartingPoint:
         return StartingPoint(_from_hub(weights))
     path = Path(weights)
     if path.is_dir():
-        if not (path / "model.keras").is_file():
-            raise CanonError(f"There is no model.keras in {weights!r}: give the folder of a run that has finished.")
-        return StartingPoint(path / "model.keras")
+        return StartingPoint(model_file(path))
     if path.suffix in PICKLES:
         raise _pickle(weights)
     if not path.is_file():

@@ -129,13 +129,27 @@ def check_ours(model: Any) -> None:
         raise CanonError(f"{name} is no model of the zoo, whose record would say what it is: build it with zoo.create.")
 
 
+def model_file(folder: Path) -> Path:
+    """Return the `model.keras` of a run's folder.
+
+    Raises:
+        CanonError: when it has none, with the name of a run that lies in it.
+    """
+    file = folder / "model.keras"
+    if file.is_file():
+        return file
+    inner = sorted(folder.glob("*/model.keras"))
+    example = f", such as {str(inner[0].parent)!r}" if inner else ""
+    raise CanonError(f"There is no model.keras in {str(folder)!r}: give the folder of a run that has finished{example}.")
+
+
 def load_model(path: str | Path) -> Model:
     """Load a `.keras` file with our layers, in Keras's safe mode.
 
     A class that was registered after ours under the name of one of ours loses that name, so it is never taken for ours.
 
     Args:
-        path: a file that `Model.save` or a run wrote (`run/model.keras`).
+        path: a file that `Model.save` or a run wrote (`run/model.keras`), or the folder of a run.
 
     Returns:
         the model, with its record when it is one of ours.
@@ -144,6 +158,8 @@ def load_model(path: str | Path) -> Model:
         CanonError: when the file is missing, is no `.keras` file, is damaged, or needs classes that are not registered.
     """
     path = Path(path)
+    if path.is_dir():
+        path = model_file(path)
     if not path.is_file():
         raise CanonError(f"There is no model file {str(path)!r}: give the path of a .keras file, such as run/model.keras.")
     if path.suffix != ".keras":

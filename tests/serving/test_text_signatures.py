@@ -282,6 +282,14 @@ def test_the_command_writes_what_a_short_context_has_room_for(tmp_path):
     servable = serving.load(tmp_path / "out")
     answer = servable.predict({"prompt": ["ab"]}, signature="generate")
     assert len(answer["text"]) == 1
+    result = CliRunner().invoke(app, [str(tmp_path), "--out", str(tmp_path / "drawn"), "--temperature", "0.7"])
+    assert result.exit_code == 0, result.output
+    assert set(serving.load(tmp_path / "drawn").signatures["generate"].inputs) == {"prompt", "seed"}
+
+
+def test_a_temperature_stands_beside_no_generation():
+    with pytest.raises(CanonError, match="without a generation"):
+        Text(ByteTokenizer(), Generation(max_new_tokens=NEW), temperature=0.7)
 
 
 @pytest.mark.slow

@@ -405,6 +405,8 @@ def test_bad_folders(base, tmp_path, make, match):
 def test_other_bad_input(base, tmp_path):
     (tmp_path / "x.pt").write_bytes(b"x")
     (tmp_path / "empty").mkdir()
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "inner" / "model.keras").write_bytes(b"x")
     cases = [
         (("lenet5_modern", DATA), {"weights": base}, "Weights of 'resnet20' are not weights of 'lenet5_modern'"),
         (("resnet2", DATA), {}, "'resnet20'"),
@@ -412,6 +414,7 @@ def test_other_bad_input(base, tmp_path):
         (("resnet20", DATA), {"weights": tmp_path / "absent.keras"}, "There are no weights"),
         (("resnet20", DATA), {"weights": "imagenett"}, "There are no weights 'imagenett'"),
         (("resnet20", DATA), {"weights": tmp_path / "empty"}, "There is no model.keras"),
+        (("resnet20", DATA), {"weights": tmp_path}, "such as '.*inner'"),
         (
             (base, DATA),
             {"epochs": 3, "overrides": {"transfer.stages": 3}},
