@@ -35,6 +35,7 @@ CASES = [
     ModelCase("vgg16_bn", input_shape=(64, 64, 3), overrides={**VGG, "convolutions_per_stage": [1, 1, 1, 1, 2]}),
     ModelCase("vgg19_bn", input_shape=(64, 64, 3), overrides={**VGG, "convolutions_per_stage": [1, 1, 2, 1, 1]}),
     ModelCase("squeezenet1_0", input_shape=(35, 35, 3), overrides={"squeeze_filters": [8] * 8, "dropout": 0.0}, rate=0.003),
+    ModelCase("squeezenet_bypass", input_shape=(35, 35, 3), overrides={"squeeze_filters": [8] * 8, "dropout": 0.0}, rate=0.003),
     ModelCase("squeezenet1_1", input_shape=(35, 35, 3), overrides={"squeeze_filters": [8] * 8, "dropout": 0.0}, rate=0.003),
     ModelCase("highway", input_shape=(8, 8, 1), overrides={"depth": 6, "units": 20}, rate=0.003),
     ModelCase(

@@ -41,6 +41,26 @@ def test_pooling_of_release_1_1_is_earlier():
     assert 2.3 < ratio < 2.4, "the release notes say 2.4 times less computation"
 
 
+def test_the_simple_bypass_adds_what_fire3_5_7_and_9_are_given():
+    """Figure 2, middle, with the weights of the network without it: the maps follow by hand."""
+    plain = zoo.create("squeezenet1_0", input_shape=(64, 64, 3), num_classes=5)
+    model = zoo.create("squeezenet_bypass", input_shape=(64, 64, 3), num_classes=5)
+    assert [weight.shape for weight in model.trainable_weights] == [weight.shape for weight in plain.trainable_weights]
+    model.set_weights(plain.get_weights())
+    images = np.random.RandomState(0).standard_normal((2, 64, 64, 3)).astype("float32")
+    x = images
+    for layer in plain.layers[1:]:
+        x = layer(x) + x if layer.name in ("fire3", "fire5", "fire7", "fire9") else layer(x)
+    np.testing.assert_allclose(np.asarray(model(images)), np.asarray(x), atol=1e-5)
+    assert np.abs(np.asarray(model(images)) - np.asarray(plain(images))).max() > 1e-3
+
+
+@pytest.mark.parametrize(("bypassed", "match"), [((4,), "fire4 makes 256 maps of 128"), ((1,), "2 to 9, got 1"), ((10,), "got 10")])
+def test_a_bypass_keeps_the_number_of_maps(bypassed, match):
+    with pytest.raises(zoo.CanonError, match=match):
+        zoo.create("squeezenet1_0", overrides={"bypassed": bypassed})
+
+
 def test_golden():
     check_golden("squeezenet1_1", "squeezenet1_1")
 
