@@ -66,8 +66,9 @@ def test_bad_names_and_values_are_one_sentence(call, message):
     assert "\n" not in str(caught.value)
 
 
-# what a variant may have none of: id 0 or no vocabulary where floats are read, a seed, the middle flow of a small Xception
-NONE_IS_LEGAL = {"vocabulary_size", "embedding_dim", "seed", "middle_blocks"}
+# what a variant may have none of: id 0 or no vocabulary where floats are read, a seed, the middle flow of a small
+# Xception, bypasses
+NONE_IS_LEGAL = {"vocabulary_size", "embedding_dim", "seed", "middle_blocks", "bypassed"}
 
 
 def test_sizes_of_nothing_are_one_sentence_in_every_variant():
@@ -75,7 +76,8 @@ def test_sizes_of_nothing_are_one_sentence_in_every_variant():
         builder = registry._builder(zoo.info(name))
         config = read_fields(get_type_hints(builder)["config"], zoo.info(name).config, name)
         for key, value in vars(config).items():
-            wrong = {int: [-1] if key in NONE_IS_LEGAL and value in (0, 8) else [0, -1], tuple: [()]}.get(type(value), [])
+            none = key in NONE_IS_LEGAL
+            wrong = {int: [-1] if none and value in (0, 8) else [0, -1], tuple: [] if none else [()]}.get(type(value), [])
             for size in wrong:
                 with pytest.raises(zoo.CanonError, match=rf"^{key} in the overrides of '{name}' must [^\n]*\.$|^the overrides of [^\n]*$"):
                     zoo.create(name, overrides={key: size})
