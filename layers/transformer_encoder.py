@@ -116,9 +116,8 @@ class TransformerEncoderBlock(keras.layers.Layer):
             name="feedforward",
             **shared,
         )
-        norm = {"epsilon": self.epsilon, "dtype": self.dtype_policy}
-        self.attention_norm = keras.layers.LayerNormalization(name="self_attention_norm", **norm)
-        self.feedforward_norm = keras.layers.LayerNormalization(name="feedforward_norm", **norm)
+        self.attention_norm = keras.layers.LayerNormalization(epsilon=self.epsilon, dtype=self.dtype_policy, name="self_attention_norm")
+        self.feedforward_norm = keras.layers.LayerNormalization(epsilon=self.epsilon, dtype=self.dtype_policy, name="feedforward_norm")
         self.dropout_layer = keras.layers.Dropout(self.dropout, dtype=self.dtype_policy, name="dropout")
 
     def build(self, input_shape):

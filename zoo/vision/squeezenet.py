@@ -43,7 +43,6 @@ def squeezenet(config: SqueezeNetConfig, *, input_shape: tuple[int | None, ...],
        conv1 and pooling that rounds up. Given 224 x 224, as in torchvision, the maps are 109, 54, 27, 13.
     2. `squeezenet1_1` is the authors' later release, with a smaller conv1 and earlier pooling; it has no table in the paper.
     3. The paper prints no starting weights; they are those of the authors' files, Glorot's and, before the logits, a deviation of 0.01.
-
     4. Of the two bypasses of figure 2 only the simple one is given: the size that table 3 prints for the complex one, 7.7 MB, does not
        follow from its four 1 x 1 convolutions.
 
