@@ -64,6 +64,7 @@ def demo(
     console.print("Try next:")
     console.print(f"  canon serve {out / 'saved_models'}           and then: curl http://127.0.0.1:8501/v1/models/lenet5")
     console.print(f"  canon predict {run} {digit}       or a digit of your own, light on dark")
+    console.print(f"  canon finetune {run} --data PHOTOS       on pictures of your own, one folder a class")
     console.print("  canon train lenet5_modern_fashion_mnist   70,000 pictures of clothes")
     console.print("  canon list                                every model of the zoo")
 

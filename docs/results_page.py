@@ -42,6 +42,8 @@ def results(recipes: dict[str, Recipe]) -> str:
         "[the list of the data's authors](https://github.com/zalandoresearch/fashion-mnist#benchmark), who have not measured it either.",
         "Seed, day and machine of each run are on the page of its family.",
         "",
+        _summary(measured),
+        "",
         "| recipe | family | test accuracy | others report | their network | parameters | theirs | epochs | minutes |",
         "|---|---|---|---|---|---|---|---|---|",
         *[_row(measured[name], row) for row in others() for name in row["recipes"] if name in measured],
@@ -52,6 +54,26 @@ def results(recipes: dict[str, Recipe]) -> str:
     if left:
         lines += [f"Not run in full yet: {', '.join(left)}.", ""]
     return "\n".join(lines)
+
+
+def _summary(measured: dict[str, Recipe]) -> str:
+    """One sentence: in which rows of the list ours have as much, with no more parameters where it says how many."""
+    best = {row["network"]: _best(row, measured) for row in others()}
+    reached = [row["network"] for row in others() if best[row["network"]] >= row["accuracy"]]
+    below = [f"{row['network']} ({best[row['network']]:.4f})" for row in others() if 0.0 < best[row["network"]] < row["accuracy"]]
+    missing = [network for network, accuracy in best.items() if not accuracy]
+    parts = [f"Of the {len(best)} networks of that list, {len(reached)} are reached or passed, with no more parameters where it tells them"]
+    parts += [f": {'; '.join(reached)}" if reached else ""]
+    parts += [f". Below others' figures stay {'; '.join(below)}" if below else ""]
+    parts += [f". No recipe for {'; '.join(missing)} was run in full yet" if missing else ""]
+    return "".join(parts) + "."
+
+
+def _best(row: dict, measured: dict[str, Recipe]) -> float:
+    """Best test accuracy of our recipes for the row that have no more parameters than it says; 0 for none."""
+    runs = [measured[name].expect.measured for name in row["recipes"] if name in measured]
+    most = row.get("parameters", float("inf"))
+    return max((run.test_accuracy for run in runs if run is not None and (run.parameters or 0) <= most), default=0.0)
 
 
 def _row(recipe: Recipe, other: dict) -> str:

@@ -91,6 +91,21 @@ def test_results_are_beside_one_another_where_a_reader_sees_them():
     assert "td code { white-space: nowrap; }" in (ROOT / "docs/stylesheets/site.css").read_text(encoding="utf-8")
 
 
+def test_the_page_says_which_figures_of_others_are_reached():
+    recipes = on_fashion_mnist()
+    chosen = {
+        "mcdnn_column_fashion_mnist": with_measured(recipes["mcdnn_column_fashion_mnist"], test_accuracy=0.93, parameters=100_001),
+        "vgg13_bn_fashion_mnist": with_measured(recipes["vgg13_bn_fashion_mnist"], test_accuracy=0.935),
+        "resnet18_fashion_mnist": with_measured(recipes["resnet18_fashion_mnist"], test_accuracy=0.9489),
+    }
+    [sentence] = [line for line in results(chosen).splitlines() if line.startswith("Of the ")]
+    reached, below, missing = sentence.split(". ")
+    assert reached.startswith(f"Of the {len(others())} networks of that list, 2 are reached or passed")
+    assert reached.endswith(": two convolutions and pooling; VGG16")
+    assert below == "Below others' figures stay ResNet18 (0.9489)"
+    assert missing.startswith("No recipe for two convolutions, under 100,000 parameters; AlexNet")
+
+
 def with_measured(recipe: training.Recipe, **changes) -> training.Recipe:
     measured = dataclasses.replace(MEASURED, **changes)
     return dataclasses.replace(recipe, expect=dataclasses.replace(recipe.expect, measured=measured))

@@ -116,6 +116,20 @@ def test_modern_parameters():
     assert trainable(model) == 61_706 == zoo.info("lenet5_modern").trainable_parameters
 
 
+def test_modern_with_batch_normalisation():
+    """By hand: 8 x 25 + 10 x 8 x 25 kernels, 250 x 12 and 12 x 9 weights, 9 x 4 + 4 of the output, two numbers a normalised map."""
+    model = zoo.create("lenet5_modern", num_classes=4, overrides={"widths": [8, 10], "units": [12, 9], "normalization": "batch"})
+    assert trainable(model) == 8 * 25 + 80 * 25 + 250 * 12 + 12 * 9 + 9 * 4 + 4 + 2 * (8 + 10 + 12 + 9)
+    images = np.random.RandomState(0).standard_normal((16, 32, 32, 1)).astype("float32")
+    sums = keras.Model(model.input, [model.get_layer("c1_sums").output, model.get_layer("c1").output])
+    before, after = (np.asarray(values) for values in sums(images, training=True))
+    expected = (before - before.mean((0, 1, 2))) / np.sqrt(before.var((0, 1, 2)) + 1e-5)
+    np.testing.assert_allclose(after, np.maximum(expected, 0.0), atol=1e-5)
+    assert zoo.features(model, ["c3"])(images)["c3"].shape == (16, 10, 10, 10)
+    with pytest.raises(zoo.CanonError, match=r"normalization.*'lenet5_modern'.*'batch', got 'layer'"):
+        zoo.create("lenet5_modern", overrides={"normalization": "layer"})
+
+
 @pytest.mark.parametrize("name", ["lenet5", "lenet5_modern"])
 def test_another_field_is_refused(name):
     with pytest.raises(zoo.CanonError, match=r"lenet5.*input_shape.*\(32, 32, channels\).*\(28, 28, 1\)"):
