@@ -3,6 +3,8 @@
 import tomllib
 from pathlib import Path
 
+from results_plot import results_plot
+
 from keras_canon import training, zoo
 from keras_canon.training.sections import Recipe
 
@@ -43,6 +45,8 @@ def results(recipes: dict[str, Recipe]) -> str:
         "Seed, day and machine of each run are on the page of its family.",
         "",
         _summary(measured),
+        "",
+        results_plot([(row["network"], best, row["accuracy"]) for row in others() if (best := _best(row, measured))]),
         "",
         "| recipe | family | test accuracy | others report | their network | parameters | theirs | epochs | minutes |",
         "|---|---|---|---|---|---|---|---|---|",

@@ -17,6 +17,7 @@ PATHS = (
     "docs/listing_pages.py",
     "docs/record.py",
     "docs/reference_pages.py",
+    "docs/results_plot.py",
     "docs/results_page.py",
 )
 

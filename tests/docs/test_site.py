@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
 import family_pages as pages_of_families
 import listing_pages
@@ -15,6 +16,7 @@ import pytest
 from family_pages import DRAWINGS, FORMATS, accuracy_of, families, families_by_room, family_pages, figures, network
 from reference_pages import module_names, public_names, reference_pages
 from results_page import on_fashion_mnist, others, results, results_page
+from results_plot import results_plot
 
 from keras_canon import training, zoo
 from keras_canon.training.schedule_picture import draw_schedule
@@ -104,6 +106,20 @@ def test_the_page_says_which_figures_of_others_are_reached():
     assert reached.endswith(": two convolutions and pooling; VGG16")
     assert below == "Below others' figures stay ResNet18 (0.9489)"
     assert missing.startswith("No recipe for two convolutions, under 100,000 parameters; AlexNet")
+
+
+def test_the_picture_has_both_figures_of_each_network():
+    text = results_plot([("two & more", 0.9239, 0.916), ("VGG16", 0.93, 0.935)])
+    root = ElementTree.fromstring(text)
+    assert root.get("aria-label") == "two & more: ours 0.9239, others 0.916; VGG16: ours 0.9300, others 0.935"
+    circles = [float(item.get("cx")) for item in root.iter("{http://www.w3.org/2000/svg}circle")]
+    legend, (theirs, ours, others_vgg, ours_vgg) = circles[:2], circles[2:]
+    assert len(legend) == 2
+    assert theirs < ours
+    assert theirs < ours_vgg < others_vgg
+    assert (ours - theirs) / (others_vgg - theirs) == pytest.approx(0.0079 / 0.019, abs=0.01)
+    assert "\n" not in text  # one block of HTML
+    assert results_plot([]) == ""
 
 
 def with_measured(recipe: training.Recipe, **changes) -> training.Recipe:
