@@ -143,11 +143,11 @@ def lenet5_modern(config: LeNet5ModernConfig, *, input_shape: tuple[int, ...], n
     images = _images(input_shape)
     x = images
     for filters, convolution, pooling in zip(config.widths, ("c1", "c3"), ("s2", "s4"), strict=True):
-        x = _modern(keras.layers.Conv2D, filters, config, convolution, kernel_size=5, data_format="channels_last")(x)
+        x = _modern_convolution(x, filters, config, convolution)
         x = keras.layers.MaxPooling2D(2, data_format="channels_last", name=pooling)(x)
     x = keras.layers.Flatten(name="s4_units", data_format="channels_last")(x)
     for units, name in zip(config.units, ("c5", "f6"), strict=True):
-        x = _modern(keras.layers.Dense, units, config, name)(x)
+        x = _modern_dense(x, units, config, name)
     if num_classes:
         if config.dropout:
             x = keras.layers.Dropout(config.dropout, name="dropout")(x)
@@ -155,13 +155,23 @@ def lenet5_modern(config: LeNet5ModernConfig, *, input_shape: tuple[int, ...], n
     return keras.Model(images, x, name="lenet5_modern")
 
 
-def _modern(layer: type[keras.layers.Layer], width: int, config: LeNet5ModernConfig, name: str, **arguments):
+def _modern_convolution(x, filters: int, config: LeNet5ModernConfig, name: str):
     if config.normalization is None:
-        return layer(width, activation=config.activation, name=name, **arguments)
-    weighted = layer(width, use_bias=False, name=f"{name}_sums", **arguments)
-    normalize = keras.layers.BatchNormalization(momentum=0.9, epsilon=1e-5, name=f"{name}_norm")
-    activate = keras.layers.Activation(config.activation, name=name)
-    return lambda x: activate(normalize(weighted(x)))
+        return keras.layers.Conv2D(filters, 5, activation=config.activation, data_format="channels_last", name=name)(x)
+    sums = keras.layers.Conv2D(filters, 5, use_bias=False, data_format="channels_last", name=f"{name}_sums")(x)
+    return _normalised(sums, config, name)
+
+
+def _modern_dense(x, units: int, config: LeNet5ModernConfig, name: str):
+    if config.normalization is None:
+        return keras.layers.Dense(units, activation=config.activation, name=name)(x)
+    sums = keras.layers.Dense(units, use_bias=False, name=f"{name}_sums")(x)
+    return _normalised(sums, config, name)
+
+
+def _normalised(x, config: LeNet5ModernConfig, name: str):
+    x = keras.layers.BatchNormalization(momentum=0.9, epsilon=1e-5, name=f"{name}_norm")(x)
+    return keras.layers.Activation(config.activation, name=name)(x)
 
 
 def _images(input_shape: tuple[int, ...]):
