@@ -1,10 +1,14 @@
 """From a recipe to a compiled model."""
 
+import dataclasses
+
 import keras
 
 from .. import zoo
 from ..zoo.errors import CanonError
+from ..zoo.fields import read_fields
 from ..zoo.model import Model
+from ..zoo.records import Preprocessing
 from .auxiliary import WithAuxiliary, auxiliary_outputs
 from .data import Dataset
 from .data.balance import class_weights
@@ -15,7 +19,7 @@ from .penalties import add_penalties
 from .precision import precision_policy
 from .recipe_parts import snapshot_epochs
 from .schedules import learning_rate, momentum
-from .sections import Recipe, TrainSection
+from .sections import ModelSection, Recipe, TrainSection
 from .sequence_building import sequence_model
 from .sequence_losses import sequence_loss
 
@@ -70,7 +74,23 @@ def _picture_model(recipe: Recipe, data: Dataset) -> Model:
     model = zoo.create(section.name, num_classes=data.num_classes, input_shape=section.input_shape, overrides=section.overrides)
     if model.record.preprocessing is None:
         raise CanonError(f"Model {section.name!r} reads sequences, and {data.name!r} holds pictures: try rows:{data.name}.")
+    change_preprocessing(model, section)
     return model
+
+
+def change_preprocessing(model: Model, section: ModelSection) -> None:
+    """Change how pictures become the model's input as `[model]` asks for; the model's record has it then.
+
+    Raises:
+        CanonError: for a name or a value that preprocessing has not, and for the size and the channels, which follow from the input.
+    """
+    if section.preprocessing:
+        where = "model.preprocessing"
+        for name in ("size", "channels"):
+            if name in section.preprocessing:
+                raise CanonError(f"{name} in {where} follows from model.input_shape: leave it out, and set that.")
+        present = dataclasses.asdict(model.record.preprocessing)
+        model.update_record(preprocessing=read_fields(Preprocessing, {**present, **section.preprocessing}, where))
 
 
 def _loss(section: TrainSection, data: Dataset, model: Model) -> keras.losses.Loss:

@@ -154,7 +154,8 @@ def _with_size_of(section: ModelSection, found: StartingPoint) -> ModelSection:
     record = record_of(found, section.name)
     if record is None or record.variant != section.name:
         return section
-    return ModelSection(section.name, tuple(size or 0 for size in record.input_shape), dict(record.overrides))
+    shape = tuple(size or 0 for size in record.input_shape)
+    return dataclasses.replace(section, input_shape=shape, overrides=dict(record.overrides))
 
 
 def _word(name: str) -> str:

@@ -18,7 +18,7 @@ from ..zoo.errors import CanonError
 from ..zoo.load_report import LoadReport
 from ..zoo.model import Model
 from .batch_statistics import refresh_batch_norm
-from .building import updates_per_epoch
+from .building import change_preprocessing, updates_per_epoch
 from .callbacks import BestWeights, Events, LastGood
 from .checkpoints import Checkpoints, has_checkpoint
 from .distribution import strategy_of
@@ -60,6 +60,7 @@ def fine_tuning(recipe: Recipe, model: Model) -> tuple[Model, Callable[..., Runn
     section = recipe.transfer.filled(recipe.train.epochs)
     plan = phases(section, recipe.train.epochs, stage_names(model))
     model, loaded = start_from_weights(model, section)
+    change_preprocessing(model, recipe.model)  # the weights brought their own
     add_penalties(model, recipe.train.l1, recipe.train.l2)  # a head that was made anew has none yet
     if section.method == "lora":
         add_lora(model, section.lora_rank or RANK)

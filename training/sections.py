@@ -19,11 +19,14 @@ class ModelSection:
         name: a model of the zoo.
         input_shape: height, width and channels; left out, the paper's. For sequences, left out, what the data have.
         overrides: changes to the family's config, such as `{ dropout = 0.2 }`.
+        preprocessing: changes to how pictures become the model's input, by the names of `zoo.Preprocessing`: `{ fraction = 1.0 }` keeps
+            the borders that networks for ImageNet cut off. They are saved with the model. Size and channels are those of `input_shape`.
     """
 
     name: str
     input_shape: tuple[int, ...] | None = None
     overrides: dict[str, Any] = field(default_factory=dict)
+    preprocessing: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,8 @@ def sequence_model(recipe: Recipe, data: SequenceDataset) -> Model:
     row = zoo.info(section.name)
     if row.preprocessing is not None:
         raise CanonError(f"Model {section.name!r} reads images, and {data.name!r} holds sequences.")
+    if section.preprocessing:
+        raise CanonError(f"model.preprocessing changes pictures, and {data.name!r} holds sequences: leave it out.")
     if recipe.augment.changes_pictures or recipe.augment.mixes_labels:
         raise CanonError(f"[augment] changes pictures, and {data.name!r} holds sequences: leave it out.")
     if data.start_id is not None and row.task != "translation":
