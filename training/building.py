@@ -89,8 +89,10 @@ def change_preprocessing(model: Model, section: ModelSection) -> None:
         for name in ("size", "channels"):
             if name in section.preprocessing:
                 raise CanonError(f"{name} in {where} follows from model.input_shape: leave it out, and set that.")
-        present = dataclasses.asdict(model.record.preprocessing)
-        model.update_record(preprocessing=read_fields(Preprocessing, {**present, **section.preprocessing}, where))
+        present = model.record.preprocessing
+        assert present is not None  # models of sequences were refused before
+        table = {**dataclasses.asdict(present), **section.preprocessing}
+        model.update_record(preprocessing=read_fields(Preprocessing, table, where))
 
 
 def _loss(section: TrainSection, data: Dataset, model: Model) -> keras.losses.Loss:
