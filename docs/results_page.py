@@ -69,7 +69,7 @@ def _summary(measured: dict[str, Recipe]) -> str:
     parts = [f"Of the {len(best)} networks of that list, {len(reached)} are reached or passed, with no more parameters where it tells them"]
     parts += [f": {'; '.join(reached)}" if reached else ""]
     parts += [f". Below others' figures stay {'; '.join(below)}" if below else ""]
-    parts += [f". No recipe for {'; '.join(missing)} was run in full yet" if missing else ""]
+    parts += [f". No such run in full yet for {'; '.join(missing)}" if missing else ""]
     return "".join(parts) + "."
 
 

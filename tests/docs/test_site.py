@@ -105,7 +105,7 @@ def test_the_page_says_which_figures_of_others_are_reached():
     assert reached.startswith(f"Of the {len(others())} networks of that list, 2 are reached or passed")
     assert reached.endswith(": two convolutions and pooling; VGG16")
     assert below == "Below others' figures stay ResNet18 (0.9489)"
-    assert missing.startswith("No recipe for two convolutions, under 100,000 parameters; AlexNet")
+    assert missing.startswith("No such run in full yet for two convolutions, under 100,000 parameters; AlexNet")
 
 
 def test_the_picture_has_both_figures_of_each_network():
